@@ -29,12 +29,6 @@ def live(module_db: None) -> Iterator[Live]:
         yield live
 
 
-@pytest.fixture(scope="module")
-def api(live: Live) -> Iterator[Api]:
-    with live.api(key=live.new_key(may_trace=True)) as api:
-        yield api
-
-
 def hashed(key: bytes | str) -> bytes:
     return keccak(bytes.fromhex(key[2:]) if isinstance(key, str) else key)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,19 +20,6 @@ HEAD = len(sample.raw_blocks())
 MAX_LOGS = 20
 INVALID_RANGE = "invalid block range params"
 UNKNOWN_HASH = "0x" + "12" * 32
-
-
-@pytest.fixture(scope="module")
-def live(module_db: None) -> Iterator[Live]:
-    copies.sample_chain()
-    with live_service() as live:
-        yield live
-
-
-@pytest.fixture(scope="module")
-def api(live: Live) -> Iterator[Api]:
-    with live.api("sample") as api:
-        yield api
 
 
 @pytest.fixture(scope="module")

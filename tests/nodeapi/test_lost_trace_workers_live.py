@@ -5,21 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import psutil
-import pytest
 
 from keys.models import Span, UsageBucket
 from keys.services import get_or_create_customer, issue_key
 from keys.services.limits import set_limits
 from nodeapi.tracing.worker import NICENESS
 from tests.nodeapi.tracing.pools import wait_until_executing
-from tests.support import copies, sample
+from tests.support import sample
 from tests.support.alive import children
-from tests.support.live import Live, api_key_of, live_service, request
+from tests.support.live import Live, api_key_of, request
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 ENDLESS = (
@@ -30,13 +28,6 @@ METHOD = "debug_traceBlockByNumber"
 RAW_BLOCKS = sample.raw_blocks()
 BLOCK = hex(1 + max(range(len(RAW_BLOCKS)), key=lambda index: len(RAW_BLOCKS[index])))
 """The longest block, whose transactions run code."""
-
-
-@pytest.fixture(scope="module")
-def live(module_db: None) -> Iterator[Live]:
-    copies.sample_chain()
-    with live_service() as live:
-        yield live
 
 
 def trace_worker() -> int | None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from evm.blocks import decode_block
-from tests.support import copies, sample
-from tests.support.live import Api, Live, live_service
+from tests.support import sample
+from tests.support.live import Api
 
 RAW_BLOCKS = sample.raw_blocks()
 BLOCKS = [decode_block(raw) for raw in RAW_BLOCKS]
@@ -19,19 +19,6 @@ PLAIN = {"tracer": "callTracer"}
 FLAT = {"tracer": "flatCallTracer"}
 
 Json = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def live(module_db: None) -> Iterator[Live]:
-    copies.sample_chain()
-    with live_service() as live:
-        yield live
-
-
-@pytest.fixture(scope="module")
-def api(live: Live) -> Iterator[Api]:
-    with live.api(key=live.new_key(may_trace=True)) as api:
-        yield api
 
 
 @pytest.fixture(scope="module")

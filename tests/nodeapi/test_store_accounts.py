@@ -15,8 +15,6 @@ from networks.models import Network
 from nodeapi.encoding import BlockReference
 from nodeapi.errors.blocks import HeaderForHashNotFound, HeaderNotFound, NotCanonical
 from nodeapi.models import AccountVersion, Block, Code
-from postgres.connection import Connection
-from postgres.statement import Statement
 from tests.nodeapi.test_store_states import at
 from tests.support.rows import (
     add_block,
@@ -115,16 +113,8 @@ def test_account_is_the_newest_at_or_below_the_block(
 
 
 def test_code_is_read_together_with_its_account(
-    network: Network, monkeypatch: pytest.MonkeyPatch
+    network: Network, queries: list[bytes]
 ) -> None:
-    queries: list[bytes] = []
-    execute = Connection.execute
-
-    def counted(connection: Connection, statement: Statement, *rest: Any) -> None:
-        queries.append(statement.sql)
-        execute(connection, statement, *rest)
-
-    monkeypatch.setattr(Connection, "execute", counted)
     with serving() as running:
         assert code(running, network, TOKEN, at("one")) == CODE
         assert len([sql for sql in queries if b"nodeapi_code" in sql]) == 1

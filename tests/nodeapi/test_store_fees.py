@@ -12,9 +12,7 @@ from evm.blocks import Block
 from evm.header_rules import next_base_fee
 from networks.models import Network
 from nodeapi.store import fees, transactions
-from postgres.connection import Connection
 from postgres.errors import Unavailable
-from postgres.statement import Statement
 from samples.builder import MINER, ChainBuilder
 from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer
@@ -179,20 +177,10 @@ def test_network_without_blocks_has_no_fees_yet() -> None:
                 running.ask(read, network.pk)
 
 
-def test_concurrent_callers_share_one_computation(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_concurrent_callers_share_one_computation(queries: list[bytes]) -> None:
     start = genesis()
     chain = ChainBuilder(start)
     chains.import_blocks("net", start, grow(chain, random.Random(5), 3))
-    queries: list[bytes] = []
-    execute = Connection.execute
-
-    def counted(connection: Connection, statement: Statement, *rest: Any) -> None:
-        queries.append(statement.sql)
-        execute(connection, statement, *rest)
-
-    monkeypatch.setattr(Connection, "execute", counted)
     with serving() as running:
         calls = [(running.service.store.suggested_tip, network_id())] * 20
         assert len(set(running.ask_all(*calls))) == 1

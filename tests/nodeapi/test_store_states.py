@@ -9,8 +9,6 @@ from networks.models import Network
 from nodeapi.encoding import BlockReference
 from nodeapi.errors.blocks import HeaderForHashNotFound, HeaderNotFound, NotCanonical
 from nodeapi.models import Block, StorageVersion
-from postgres.connection import Connection
-from postgres.statement import Statement
 from tests.support.rows import (
     add_block,
     hash_of,
@@ -210,17 +208,7 @@ def test_many_slots_are_of_one_block_and_in_order(network: Network) -> None:
             assert [int.from_bytes(word) for word in words] == [30, 7, HUGE, 30, 0]
 
 
-def test_many_slots_are_one_query(
-    network: Network, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    queries: list[bytes] = []
-    execute = Connection.execute
-
-    def counted(connection: Connection, statement: Statement, *rest: Any) -> None:
-        queries.append(statement.sql)
-        execute(connection, statement, *rest)
-
-    monkeypatch.setattr(Connection, "execute", counted)
+def test_many_slots_are_one_query(network: Network, queries: list[bytes]) -> None:
     with serving() as running:
         store = running.service.store
         slots = [(TOKEN, slot) for slot in range(1024)]

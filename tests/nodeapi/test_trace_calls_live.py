@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,8 +20,7 @@ from tests.nodeapi.test_traces_live import (
     UNKNOWN,
     name_of,
 )
-from tests.support import copies
-from tests.support.live import Api, Live, api_key_of, live_service, request
+from tests.support.live import Api, Live, api_key_of, request
 
 CONTRACT, CALLER = "0x" + "c0" * 20, "0x" + "ca" * 20
 ALL = ["trace", "stateDiff", "vmTrace"]
@@ -33,19 +31,6 @@ _COPIED = (
     *("maxFeePerBlobGas", "blobVersionedHashes", "authorizationList"),
 )
 PLACE = ("blockHash", "blockNumber", "transactionHash", "transactionPosition")
-
-
-@pytest.fixture(scope="module")
-def live(module_db: None) -> Iterator[Live]:
-    copies.sample_chain()
-    with live_service() as live:
-        yield live
-
-
-@pytest.fixture(scope="module")
-def api(live: Live) -> Iterator[Api]:
-    with live.api(key=live.new_key(may_trace=True)) as api:
-        yield api
 
 
 def call_of(transaction: dict[str, Any]) -> dict[str, Any]:

@@ -6,15 +6,14 @@ import json
 import random
 import socket
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from evm.blocks import decode_block
-from tests.support import copies, sample
-from tests.support.live import Api, Live, live_service, request
+from tests.support import sample
+from tests.support.live import Api, Live, request
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.usefixtures("module_db")
@@ -27,19 +26,6 @@ COUNT = len(BLOCK.transactions)
 CALLS = {"tracer": "callTracer"}
 
 MANY = 60
-
-
-@pytest.fixture(scope="module")
-def live(module_db: None) -> Iterator[Live]:
-    copies.sample_chain()
-    with live_service() as live:
-        yield live
-
-
-@pytest.fixture(scope="module")
-def api(live: Live) -> Iterator[Api]:
-    with live.api(key=live.new_key(may_trace=True)) as api:
-        yield api
 
 
 @pytest.mark.parametrize("options", [CALLS, {"tracer": "4byteTracer"}, {}])

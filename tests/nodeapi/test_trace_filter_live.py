@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,24 +10,11 @@ from keys.allowlists import CONTRACT
 from keys.services import set_allowlist
 from networks.models import Network
 from nodeapi.models import AppearanceBackfill
-from tests.support import copies, sample
-from tests.support.live import Api, Live, api_key_of, live_service, request
+from tests.support import sample
+from tests.support.live import Api, Live, api_key_of, request
 
 HEAD = len(sample.raw_blocks())
 UNKNOWN = "0x" + "12" * 32
-
-
-@pytest.fixture(scope="module")
-def live(module_db: None) -> Iterator[Live]:
-    copies.sample_chain()
-    with live_service() as live:
-        yield live
-
-
-@pytest.fixture(scope="module")
-def api(live: Live) -> Iterator[Api]:
-    with live.api(key=live.new_key(may_trace=True)) as api:
-        yield api
 
 
 @pytest.fixture(scope="module")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from evm.blocks import decode_block
-from tests.support import copies, sample
-from tests.support.live import Api, Live, live_service
+from tests.support import sample
+from tests.support.live import Api
 
 RAW_BLOCKS = sample.raw_blocks()
 BLOCKS = [decode_block(raw) for raw in RAW_BLOCKS]
@@ -19,19 +18,6 @@ ALL = ["trace", "stateDiff", "vmTrace"]
 RECORDED = ["trace", "stateDiff"]
 PLACE = ("blockHash", "blockNumber", "transactionHash", "transactionPosition")
 DIFF = {"tracer": "prestateTracer", "tracerConfig": {"diffMode": True}}
-
-
-@pytest.fixture(scope="module")
-def live(module_db: None) -> Iterator[Live]:
-    copies.sample_chain()
-    with live_service() as live:
-        yield live
-
-
-@pytest.fixture(scope="module")
-def api(live: Live) -> Iterator[Api]:
-    with live.api(key=live.new_key(may_trace=True)) as api:
-        yield api
 
 
 def test_replays_of_blocks_have_what_other_tracers_report(api: Api) -> None:

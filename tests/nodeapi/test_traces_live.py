@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,8 +9,8 @@ from eth_hash.auto import keccak
 
 from evm.blocks import Block, decode_block, encode_block
 from evm.rewards import mining_rewards
-from tests.support import copies, sample
-from tests.support.live import Api, Live, live_service, request
+from tests.support import sample
+from tests.support.live import Api, request
 
 RAW_BLOCKS = sample.raw_blocks()
 BLOCKS = [decode_block(raw) for raw in RAW_BLOCKS]
@@ -80,19 +79,6 @@ def hexadecimal(value: bytes) -> str:
 
 def hash_of(block: Block) -> str:
     return hexadecimal(block.header.hash)
-
-
-@pytest.fixture(scope="module")
-def live(module_db: None) -> Iterator[Live]:
-    copies.sample_chain()
-    with live_service() as live:
-        yield live
-
-
-@pytest.fixture(scope="module")
-def api(live: Live) -> Iterator[Api]:
-    with live.api(key=live.new_key(may_trace=True)) as api:
-        yield api
 
 
 @pytest.mark.parametrize("options", NATIVE, ids=name_of)

@@ -15,8 +15,8 @@ from samples.builder import ChainBuilder
 from samples.contracts import contract
 from samples.sample import sample_genesis
 from samples.signers import Signer
-from tests.support import chains, copies
-from tests.support.live import Api, Live, live_service
+from tests.support import chains
+from tests.support.live import Api, Live
 
 QUANTITY = re.compile(r"0x(0|[1-9a-f][0-9a-f]*)")
 BLOCK_QUANTITIES = {
@@ -41,19 +41,6 @@ TRANSACTION_QUANTITIES = {
 }
 TRANSACTION_DATA_BYTES = {"blockHash": 32, "from": 20, "hash": 32}
 UNKNOWN_HASH = "0x" + "5a" * 32
-
-
-@pytest.fixture(scope="module")
-def live(module_db: None) -> Iterator[Live]:
-    copies.sample_chain()
-    with live_service() as live:
-        yield live
-
-
-@pytest.fixture(scope="module")
-def api(live: Live) -> Iterator[Api]:
-    with live.api("sample") as api:
-        yield api
 
 
 @pytest.fixture(scope="module")
@@ -299,13 +286,6 @@ def test_first_two_parameters_of_storage_are_required(api: Api) -> None:
         assert api.error(method, *params) == (-32602, text)
 
 
-@pytest.fixture(scope="module")
-def tracing(live: Live) -> Iterator[Api]:
-    """Call with a key of a customer who was granted tracing."""
-    with live.api("sample", live.new_key(may_trace=True)) as api:
-        yield api
-
-
 def frames(frame: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a call frame and all below it."""
     yield frame
@@ -314,21 +294,22 @@ def frames(frame: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def test_traces_are_for_a_select_set_of_customers(
-    api: Api, blocks: list[dict[str, Any]]
+    live: Live, blocks: list[dict[str, Any]]
 ) -> None:
     message = {"jsonrpc": "2.0", "id": 1, "method": "debug_traceBlockByHash"}
-    answer = api.send({**message, "params": [blocks[-1]["hash"]]})
+    with live.api("sample") as api:
+        answer = api.send({**message, "params": [blocks[-1]["hash"]]})
     assert answer.status_code == 403
     assert "the provider's support about custom plans" in answer.text
 
 
 def test_call_traces_are_one_entry_for_each_transaction_of_a_block(
-    tracing: Api, blocks: list[dict[str, Any]]
+    api: Api, blocks: list[dict[str, Any]]
 ) -> None:
     kinds = set()
     for block in blocks[1:]:
         options = {"tracer": "callTracer"}
-        entries = tracing.result("debug_traceBlockByHash", block["hash"], options)
+        entries = api.result("debug_traceBlockByHash", block["hash"], options)
         assert len(entries) == len(block["transactions"])
         for entry, transaction in zip(entries, block["transactions"], strict=True):
             top = entry["result"]
@@ -347,12 +328,12 @@ def test_call_traces_are_one_entry_for_each_transaction_of_a_block(
 
 
 def test_only_the_top_call_is_traced_on_request(
-    tracing: Api, blocks: list[dict[str, Any]]
+    api: Api, blocks: list[dict[str, Any]]
 ) -> None:
     nested = 0
     for block in blocks[1:]:
         whole, tops = (
-            tracing.result(
+            api.result(
                 "debug_traceBlockByHash",
                 block["hash"],
                 {"tracer": "callTracer", "tracerConfig": config},
@@ -377,9 +358,9 @@ def test_only_the_top_call_is_traced_on_request(
     ],
 )
 def test_other_tracers_and_none(
-    tracing: Api, blocks: list[dict[str, Any]], options: list[Any], kind: type
+    api: Api, blocks: list[dict[str, Any]], options: list[Any], kind: type
 ) -> None:
     block = blocks[1]
-    entries = tracing.result("debug_traceBlockByHash", block["hash"], *options)
+    entries = api.result("debug_traceBlockByHash", block["hash"], *options)
     assert len(entries) == len(block["transactions"])
     assert {type(entry["result"]) for entry in entries} == {kind}
