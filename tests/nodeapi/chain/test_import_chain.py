@@ -28,6 +28,9 @@ from tests.support import chains, sample
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+BLOCKS = 20
+"""Number of the sample chain's blocks that most tests import."""
+
 
 def import_chain(*files: Path, **options: Any) -> str:
     """Import into a network of the sample's genesis, and return what it writes to stderr."""
@@ -72,20 +75,22 @@ def test_second_network_of_a_chain_is_created_on_demand_only(write: Any) -> None
 
 
 def test_it_imports_files_and_says_how_fast(write: Any) -> None:
-    raw = sample.raw_blocks()
-    first = write("first.rlp", b"".join(raw[:40]))
-    second = write("second.rlp", b"".join(raw[40:]))
+    raw = sample.raw_blocks()[:BLOCKS]
+    first = write("first.rlp", b"".join(raw[:8]))
+    second = write("second.rlp", b"".join(raw[8:]))
     lines = import_chain(first, second)
-    assert "imported 100 blocks in " in lines
+    assert "imported 20 blocks in " in lines
     assert " blocks/s " in lines
     assert " Mgas/s" in lines
-    assert lines.endswith("the head is 100\n")
-    assert import_chain(first).endswith("40 were already stored; the head is 100\n")
+    assert lines.endswith("the head is 20\n")
+    assert import_chain(first).endswith("8 were already stored; the head is 20\n")
 
 
 def test_it_reads_what_gzip_has_compressed(write: Any) -> None:
-    packed = write("chain.rlp.gz", gzip.compress(sample.CHAIN_FILE.read_bytes()))
-    assert import_chain(packed).endswith("the head is 100\n")
+    packed = write(
+        "chain.rlp.gz", gzip.compress(b"".join(sample.raw_blocks()[:BLOCKS]))
+    )
+    assert import_chain(packed).endswith("the head is 20\n")
 
 
 def test_a_file_that_is_cut_short_is_kept_as_far_as_it_goes(write: Any) -> None:
@@ -97,7 +102,7 @@ def test_a_file_that_is_cut_short_is_kept_as_far_as_it_goes(write: Any) -> None:
 
 
 def test_a_gzip_file_that_is_cut_short_is_kept_as_far_as_it_goes(write: Any) -> None:
-    packed = gzip.compress(sample.CHAIN_FILE.read_bytes())
+    packed = gzip.compress(b"".join(sample.raw_blocks()[:BLOCKS]))
     message = refusal(write("cut.rlp.gz", packed[: len(packed) // 2]))
     assert message.startswith("after block ")
     assert chains.head("net")[0] > 0
@@ -166,8 +171,8 @@ def test_a_failed_first_import_leaves_nothing_behind(write: Any) -> None:
         refusal(write("chain.rlp", data))
         for model in (Network, Block, AccountVersion, StorageVersion, TrieNode):
             assert not model.objects.exists(), (name, model)
-    import_chain(sample.CHAIN_FILE)
-    assert chains.head("net")[0] == 100
+    import_chain(write("chain.rlp", raw[0]))
+    assert chains.head("net")[0] == 1
 
 
 def test_a_network_whose_genesis_can_not_be_stored_is_removed(
@@ -290,24 +295,25 @@ def test_forks_of_a_network_without_blocks_are_those_of_its_first_import() -> No
 
 
 def test_a_forkchoice_sets_safe_and_finalized_blocks(write: Any) -> None:
-    hashes = [f"0x{decode_block(raw).header.hash.hex()}" for raw in sample.raw_blocks()]
+    raw = sample.raw_blocks()[:BLOCKS]
+    hashes = [f"0x{decode_block(one).header.hash.hex()}" for one in raw]
     state = {
-        "headBlockHash": hashes[99],
-        "safeBlockHash": hashes[90],
+        "headBlockHash": hashes[19],
+        "safeBlockHash": hashes[10],
         "finalizedBlockHash": f"0x{'00' * 32}",
     }
     request = write("fcu.json", json.dumps({"params": [state, None]}).encode())
-    import_chain(sample.CHAIN_FILE, forkchoice=request)
+    import_chain(write("chain.rlp", b"".join(raw)), forkchoice=request)
     network = Network.objects.get(slug="net")
-    assert bytes(network.safe_hash or b"").hex() == hashes[90][2:]
+    assert bytes(network.safe_hash or b"").hex() == hashes[10][2:]
     assert network.finalized_hash is None
 
 
 def test_a_forkchoice_whose_head_is_not_reached_is_left_alone(write: Any) -> None:
-    raw = sample.raw_blocks()
+    raw = sample.raw_blocks()[:BLOCKS]
     hashes = [f"0x{decode_block(one).header.hash.hex()}" for one in raw]
     state = {
-        "headBlockHash": hashes[50],
+        "headBlockHash": hashes[10],
         "safeBlockHash": hashes[2],
         "finalizedBlockHash": hashes[1],
     }
@@ -315,14 +321,16 @@ def test_a_forkchoice_whose_head_is_not_reached_is_left_alone(write: Any) -> Non
     said = import_chain(write("some.rlp", b"".join(raw[:5])), forkchoice=request)
     assert said.endswith(f"its head was not imported: the head is {hashes[4]}\n")
     assert Network.objects.get(slug="net").safe_hash is None
-    said = import_chain(sample.CHAIN_FILE, forkchoice=request)
-    assert said.endswith("the head is 51\n")
+    said = import_chain(write("all.rlp", b"".join(raw)), forkchoice=request)
+    assert said.endswith("the head is 11\n")
 
 
 def test_a_forkchoice_names_blocks_of_its_own_chain(write: Any) -> None:
-    hashes = [f"0x{decode_block(raw).header.hash.hex()}" for raw in sample.raw_blocks()]
+    raw = sample.raw_blocks()[:BLOCKS]
+    hashes = [f"0x{decode_block(one).header.hash.hex()}" for one in raw]
+    file = write("chain.rlp", b"".join(raw))
     strange = f"0x{'5a' * 32}"
-    for name, number, other in (("finalized", 49, 40), ("safe", 60, 50)):
+    for name, number, other in (("finalized", 12, 9), ("safe", 16, 11)):
         state = {
             "headBlockHash": hashes[number],
             "safeBlockHash": hashes[other],
@@ -331,7 +339,7 @@ def test_a_forkchoice_names_blocks_of_its_own_chain(write: Any) -> None:
         }
         request = write(f"{name}.json", json.dumps(state).encode())
         for _ in range(2):  # the second time the blocks before the batch are there
-            message = refusal(sample.CHAIN_FILE, forkchoice=request)
+            message = refusal(file, forkchoice=request)
             assert message == (
                 f"the {name} block {strange} is not on the chain of the "
                 f"head {hashes[number]}"
@@ -339,8 +347,8 @@ def test_a_forkchoice_names_blocks_of_its_own_chain(write: Any) -> None:
         network = Network.objects.get(slug="net")
         assert network.safe_hash is None and network.finalized_hash is None
         assert (network.head_number or 0) < number + 1
-    import_chain(sample.CHAIN_FILE)
-    assert chains.audit_all("net") == 101
+    import_chain(file)
+    assert chains.audit_all("net") == BLOCKS + 1
 
 
 def test_a_forkchoice_that_is_none_is_refused(write: Any) -> None:
@@ -354,16 +362,18 @@ def test_a_network_that_no_path_leads_to_is_not_made() -> None:
     assert not Network.objects.exists()
 
 
-def test_the_audit_reports_every_block(capsys: pytest.CaptureFixture[str]) -> None:
-    import_chain(sample.CHAIN_FILE)
+def test_the_audit_reports_every_block(
+    write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import_chain(write("chain.rlp", b"".join(sample.raw_blocks()[:BLOCKS])))
     call_command("audit_state", network="net", sample=5)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 6
     assert lines[-1] == "5 blocks of net audited, all state roots are correct"
-    call_command("audit_state", network="net", block=100)
-    assert "block 100: " in capsys.readouterr().out
-    with pytest.raises(CommandError, match="no block 101"):
-        call_command("audit_state", network="net", block=101)
+    call_command("audit_state", network="net", block=20)
+    assert "block 20: " in capsys.readouterr().out
+    with pytest.raises(CommandError, match="no block 21"):
+        call_command("audit_state", network="net", block=21)
     with pytest.raises(CommandError, match="must be 1 or more, not '0'"):
         call_command("audit_state", "--network=net", "--sample=0")
 
