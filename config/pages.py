@@ -38,8 +38,13 @@ BODY_SECONDS = 30.0
 """Time in which the whole body of a request has to arrive."""
 
 
+_REASONS = {
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: ": send the body without Content-Encoding"
+}
+
+
 class _BodyRefused(Exception):
-    """Raised when a body is too long or arrives too slowly."""
+    """Raised when a body is too long, arrives too slowly or is compressed."""
 
     def __init__(self, status: HTTPStatus) -> None:
         super().__init__(status.phrase)
@@ -57,13 +62,18 @@ class Pages(ASGIHandler):
     async def handle(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request. If its body exceeds a limit, the response is a plain error."""
         try:
+            if _is_compressed(scope):
+                raise _BodyRefused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
             await super().handle(_with_short_length(scope), receive, send)
         except _BodyRefused as refused:
             headers = [(b"content-type", b"text/plain")]
+            if refused.status is HTTPStatus.UNSUPPORTED_MEDIA_TYPE:
+                headers.append((b"accept-encoding", b"identity"))
             if refused.status is HTTPStatus.REQUEST_TIMEOUT:
                 headers.append((b"connection", b"close"))
             # Otherwise the server discards the rest of the body, so that the answer arrives.
-            words = f"{refused}\n".encode()
+            reason = _REASONS.get(refused.status, "")
+            words = f"{refused}{reason}\n".encode()
             await send_answer(scope, send, refused.status.value, words, headers)
 
     async def read_body(self, receive: Any) -> BytesIO:
@@ -105,6 +115,14 @@ class Pages(ASGIHandler):
                 pass  # the client is gone, and with it the thread and its connections
             finally:
                 self._turns.release()
+
+
+def _is_compressed(scope: Any) -> bool:
+    """Return whether a request has a Content-Encoding, which Django would ignore."""
+    return any(
+        name == b"content-encoding" and value.lower() != b"identity"
+        for name, value in scope.get("headers", ())
+    )
 
 
 def _with_short_length(scope: Any) -> Any:

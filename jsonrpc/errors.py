@@ -296,6 +296,17 @@ class UnsupportedMediaType(RpcError):
     headers = {"Accept-Post": "application/json"}
 
 
+class UnsupportedContentEncoding(RpcError):
+    """Raised when a request's body is compressed, according to Content-Encoding."""
+
+    remedy = "Send the body without compression and without Content-Encoding."
+    http_status = 415
+    code = -32600
+    reason = "unsupported_content_encoding"
+    text = "the body must not be compressed"
+    headers = {"Accept-Encoding": "identity"}
+
+
 def error_classes(base: type[RpcError] = RpcError) -> Iterator[type[RpcError]]:
     """Yield all imported subclasses of errors, in the order of their definition."""
     for error_class in base.__subclasses__():

@@ -37,10 +37,11 @@ from server.reading import (
 )
 from server.request import Pending, Response, ResponseAborted, StreamedBody
 from server.response_bytes import (
-    BAD_REQUEST,
+    EXPECTATION_FAILED,
     HEADERS_TOO_LARGE,
     INTERNAL_ERROR,
     MALFORMED,
+    closing_response,
     status_and_headers,
 )
 from server.socket_request import SocketRequest
@@ -260,9 +261,10 @@ class HttpProtocol(asyncio.Protocol):
                     break  # the next one is read after the response
         except HeadersTooLarge:
             self._end_with(HEADERS_TOO_LARGE)
-        except MalformedRequest:
+        except MalformedRequest as error:
             logger.warning(MALFORMED)
-            self._end_with(BAD_REQUEST)
+            text = str(error) or MALFORMED
+            self._end_with(closing_response(HTTPStatus.BAD_REQUEST, text))
         if reader.input or reader.begun or self._counts_input:
             self._counts_input = reader.pending > 0
             self._count()  # which may disconnect the client
@@ -311,7 +313,12 @@ class HttpProtocol(asyncio.Protocol):
         return not self._is_writing_paused
 
     def _take_headers(self, found: Headers) -> None:
-        """Begin a request."""
+        """Begin a request, or refuse it if it expects what no server here does."""
+        headers = found.headers
+        expects_continue = b"expect" in headers and found.http_version == "1.1"
+        if expects_continue and headers[b"expect"].lower() != b"100-continue":
+            self._end_with(EXPECTATION_FAILED)
+            return
         process = self._process
         options = process.options
         if self._inner is None:
@@ -331,7 +338,6 @@ class HttpProtocol(asyncio.Protocol):
             self._pass_on(found.raw + body if body else found.raw)
             return
         assert path is not None
-        headers = found.headers
         client = self.peer
         if b"x-forwarded-for" in headers:
             client = process.proxies.client(client, headers)
@@ -343,8 +349,8 @@ class HttpProtocol(asyncio.Protocol):
         request.body = body
         if body is not None:
             self._is_first = False
-        elif b"expect" in headers and found.http_version == "1.1":
-            request.expects_continue = headers[b"expect"].lower() == b"100-continue"
+        elif expects_continue:
+            request.expects_continue = True
 
     def _take_body(self, body: Body) -> None:
         """Pass a part of a body to its request."""

@@ -9,6 +9,7 @@ byte.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from urllib.parse import unquote
 
 import httptools
@@ -32,11 +33,15 @@ _FRAMING_PER_BYTE = 8
 
 _END_OF_HEADERS = b"\r\n\r\n"
 _UPGRADE = re.compile(rb"(?<=\n)upgrade:[^\n]*\n", re.I)
+_HOST = re.compile(rb"[A-Za-z0-9._~!$&'()*+;=:%\[\]-]*")
+"""A Host header (RFC 9110, 7.2): a name or an address, with a port. Repeated headers, which
+are joined by a comma, are none."""
+
 _VERSIONS = {b"HTTP/1.1": "1.1", b"HTTP/1.0": "1.0"}
 
 
 class MalformedRequest(Exception):
-    """Raised when bytes are not an HTTP/1.1 request."""
+    """Raised when bytes are not an HTTP/1.1 request. The message may be empty."""
 
 
 class HeadersTooLarge(Exception):
@@ -319,7 +324,8 @@ def _headers_of(raw: bytes, headers: dict[bytes, bytes], keeps_alive: bool) -> H
     """Return a request from its request line and its parsed headers.
 
     Raises: MalformedRequest if parts of the line are not separated by a single space,
-        which the parser accepts; or for another version of HTTP.
+        which the parser accepts; for another version of HTTP; or if the Host header,
+        which HTTP/1.1 requires, is missing or is no host.
     """
     try:
         # A line with a version: to the parser, one without it is a request of HTTP/0.9.
@@ -327,6 +333,9 @@ def _headers_of(raw: bytes, headers: dict[bytes, bytes], keeps_alive: bool) -> H
         http_version = _VERSIONS[rest[:8]]
     except (ValueError, KeyError):
         raise MalformedRequest from None
+    host = headers.get(b"host")
+    if not _is_host(host) if host is not None else http_version == "1.1":
+        raise MalformedRequest("An HTTP/1.1 request needs one Host header with a host.")
     return Headers(
         raw,
         method.decode("ascii"),
@@ -335,6 +344,11 @@ def _headers_of(raw: bytes, headers: dict[bytes, bytes], keeps_alive: bool) -> H
         http_version,
         keeps_alive and http_version == "1.1",
     )
+
+
+@lru_cache(256)
+def _is_host(value: bytes) -> bool:
+    return _HOST.fullmatch(value) is not None
 
 
 def _path_of(target: bytes) -> str | None:

@@ -16,7 +16,7 @@ _CLOSE = b"connection: close\r\n"
 _NO_BODY = (HTTPStatus.NO_CONTENT.value, HTTPStatus.NOT_MODIFIED.value)
 
 
-def _closing_response(status: HTTPStatus, text: str = "") -> bytes:
+def closing_response(status: HTTPStatus, text: str = "") -> bytes:
     """Return a whole response with `connection: close`. text: a plain text body."""
     kind = "content-type: text/plain; charset=utf-8\r\n" if text else ""
     return (
@@ -26,9 +26,11 @@ def _closing_response(status: HTTPStatus, text: str = "") -> bytes:
 
 
 MALFORMED = "Invalid HTTP request received."
-BAD_REQUEST = _closing_response(HTTPStatus.BAD_REQUEST, MALFORMED)
-HEADERS_TOO_LARGE = _closing_response(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
-INTERNAL_ERROR = _closing_response(
+EXPECTATION_FAILED = closing_response(
+    HTTPStatus.EXPECTATION_FAILED, "The only known expectation is 100-continue."
+)
+HEADERS_TOO_LARGE = closing_response(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+INTERNAL_ERROR = closing_response(
     HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error"
 )
 

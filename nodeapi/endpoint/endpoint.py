@@ -18,6 +18,7 @@ from jsonrpc.errors import (
     MethodNotAllowed,
     RpcError,
     TooManyConnections,
+    UnsupportedContentEncoding,
     UnsupportedMediaType,
 )
 from jsonrpc.later import Later
@@ -48,6 +49,7 @@ _MEDIA_TYPES = {
 _UNREAD = (
     UnknownPath,
     MethodNotAllowed,
+    UnsupportedContentEncoding,
     UnsupportedMediaType,
     BodyTooLarge,
     BodyTooSlow,
@@ -110,8 +112,8 @@ class Endpoint:
     def _read(self, request: Request) -> tuple[str, str]:
         """Return the slug and the key of a request whose headers are acceptable.
 
-        Raises: UnknownPath, MethodNotAllowed, UnsupportedMediaType, BodyTooLarge,
-            KeyRequired.
+        Raises: UnknownPath, MethodNotAllowed, UnsupportedMediaType,
+            UnsupportedContentEncoding, BodyTooLarge, KeyRequired.
         """
         headers = request.headers
         slug, key = read_path(request.path, headers)
@@ -123,6 +125,9 @@ class Endpoint:
             and content_type.split(b";")[0].strip().lower() not in _MEDIA_TYPES
         ):
             raise UnsupportedMediaType
+        encoding = headers.get(b"content-encoding")
+        if encoding is not None and encoding.lower() != b"identity":
+            raise UnsupportedContentEncoding
         if _is_longer(request, self._max_body_bytes):
             raise BodyTooLarge(self._max_body_bytes)
         if not key:

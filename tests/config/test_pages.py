@@ -104,7 +104,7 @@ def endless() -> Iterator[bytes]:
         yield b"x" * 65_536
 
 
-def test_body_that_is_too_long_is_refused_declared_or_not() -> None:
+def test_body_that_is_too_long_or_compressed_is_refused() -> None:
     form = {"content-type": "application/x-www-form-urlencoded"}
     with run_service() as running:
         for path in ("/account/login", "/api/v1/keys", "/nowhere"):
@@ -113,6 +113,10 @@ def test_body_that_is_too_long_is_refused_declared_or_not() -> None:
                 answer = web.post(address, content=body, headers=form)
                 assert answer.status_code == 413
                 assert answer.text == "Request Entity Too Large\n"
+            packed = {**form, "content-encoding": "gzip"}
+            answer = web.post(address, content=b"x", headers=packed)
+            assert answer.status_code == 415
+            assert answer.text.endswith("send the body without Content-Encoding\n")
             taken = web.post(address, content=b"x" * MAX_BODY_BYTES, headers=form)
             assert taken.status_code in (401, 403, 404)
 

@@ -238,6 +238,18 @@ def test_media_types_of_json_are_taken(client, content_type):
     assert response.json()["result"] == "0x101"
 
 
+@pytest.mark.parametrize("encoding", ["gzip", "BR", "gzip, identity", ""])
+def test_compressed_bodies_are_refused(client, encoding):
+    headers = {"content-type": "application/json", "content-encoding": encoding}
+    response = client.post("/v3/good", content=json.dumps(CHAIN_ID), headers=headers)
+    assert response.status_code == 415
+    assert response.headers["accept-encoding"] == "identity"
+    assert response.json()["error"]["message"] == "the body must not be compressed"
+    headers["content-encoding"] = "Identity"
+    response = client.post("/v3/good", content=json.dumps(CHAIN_ID), headers=headers)
+    assert response.json()["result"] == "0x101"
+
+
 @pytest.mark.parametrize("headers", [{}, {"content-type": "text/plain"}])
 def test_other_media_types_are_refused(client, headers):
     body = json.dumps(CHAIN_ID)

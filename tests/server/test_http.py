@@ -220,7 +220,7 @@ def test_endless_body_of_a_refused_request_ends_the_connection(
     monkeypatch.setattr(http, "DISCARDED_BYTES", 100_000)
     with connect() as client:
         client.sendall(
-            b"POST /node/refused HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n"
+            b"POST /node/refused HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
         )
         assert read_answer(client)[1] == b"refused"
         with pytest.raises(ConnectionError):
@@ -238,7 +238,9 @@ def test_slow_body_of_a_refused_request_ends_the_connection(connect: Served) -> 
 
 
 def test_body_beyond_the_limit_of_the_handler(connect: Served) -> None:
-    start = b"POST /node/limited HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n"
+    start = (
+        b"POST /node/limited HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+    )
     with connect() as client:
         client.sendall(start)
         wait_until(lambda: connect.connection().is_answering)
@@ -424,8 +426,8 @@ def test_upgrade_of_a_node_request_is_ignored(connect: Served) -> None:
     [
         b"\x16\x03\x01\x02\x00\x01",  # TLS
         b"GET / HTTP/2.0\r\n\r\n",
-        b"POST /node/echo HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
-        b"POST /node/echo HTTP/1.1\r\nbad header\r\n\r\n",
+        b"POST /node/echo HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
+        b"POST /node/echo HTTP/1.1\r\nhost: x\r\nbad header\r\n\r\n",
     ],
 )
 def test_malformed_bytes_are_refused(connect: Served, data: bytes) -> None:
@@ -438,6 +440,36 @@ def test_malformed_bytes_are_refused(connect: Served, data: bytes) -> None:
             answer = read_all(client)
             assert answer.startswith(b"HTTP/1.1 400 Bad Request\r\n")
             assert answer.endswith(b"Invalid HTTP request received.")
+
+
+PATHS = ["/node/size/1", "/page"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    "hosts",
+    ["", "host: a\r\nhost: a\r\n", "host: a\r\nHost: b\r\n", "host: a/b\r\n"],
+)
+def test_request_without_a_single_host_is_refused(
+    connect: Served, path: str, hosts: str
+) -> None:
+    with connect() as client:
+        client.sendall(f"GET {path} HTTP/1.1\r\n{hosts}\r\n".encode())
+        answer = read_all(client)
+        assert answer.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+        assert answer.endswith(b"needs one Host header with a host.")
+    with connect() as client:  # older clients know no Host header
+        client.sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
+        assert b" 200 OK" in read_all(client)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_unknown_expectation_is_refused(connect: Served, path: str) -> None:
+    for version, status in (("1.1", b"417 Expectation Failed"), ("1.0", b"200 OK")):
+        with connect() as client:
+            client.sendall(request(path, "expect: tea", body=b"x", version=version))
+            answer = read_all(client)
+            assert answer.startswith(b"HTTP/1.1 " + status)
 
 
 def test_refusal_never_stands_for_another_request(connect: Served) -> None:

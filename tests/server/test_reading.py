@@ -239,7 +239,7 @@ def test_body_that_looks_like_a_request_is_a_body() -> None:
 )
 def test_path_of_a_target(target: bytes, path: str | None) -> None:
     reader = RequestReader()
-    reader.receive(b"OPTIONS " + target + b" HTTP/1.1\r\n\r\n")
+    reader.receive(b"OPTIONS " + target + b" HTTP/1.1\r\nhost: x\r\n\r\n")
     event = reader.next_event()
     assert isinstance(event, Headers)
     assert event.path == path or path is None
@@ -247,13 +247,13 @@ def test_path_of_a_target(target: bytes, path: str | None) -> None:
 
 def test_header_with_a_version_is_not_part_of_the_request_line() -> None:
     reader = RequestReader()
-    reader.receive(b"GET /v3/key\r\na: HTTP/1.1\r\n\r\n")
+    reader.receive(b"GET /v3/key\r\nhost: x\r\na: HTTP/1.1\r\n\r\n")
     with pytest.raises(MalformedRequest):
         reader.next_event()
 
 
 def test_chunk_extensions_and_trailers_are_bounded() -> None:
-    head = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = b"POST / HTTP/1.1\r\nhost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     for piece, count in ((b"1;" + b"e" * 9000 + b"\r\na\r\n", 0), (b"T: 1\r\n", 1)):
         reader = RequestReader()
         reader.receive(head + (b"0\r\n" if count else b""))
@@ -266,7 +266,7 @@ def test_chunk_extensions_and_trailers_are_bounded() -> None:
 
 def test_many_small_chunks_are_no_framing_attack() -> None:
     reader = RequestReader()
-    reader.receive(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
+    reader.receive(b"POST / HTTP/1.1\r\nhost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
     size = 0
     for _ in range(1000):
         reader.receive(b"1\r\na\r\n" * 100)
@@ -312,14 +312,16 @@ def test_large_chunks_are_one_part() -> None:
 
 def test_headers_are_bounded_even_if_they_arrive_at_once() -> None:
     reader = RequestReader()
-    reader.receive(b"GET / HTTP/1.1\r\na: " + b"a" * MAX_HEADER_BYTES + b"\r\n\r\n")
+    reader.receive(
+        b"GET / HTTP/1.1\r\nhost: x\r\na: " + b"a" * MAX_HEADER_BYTES + b"\r\n\r\n"
+    )
     with pytest.raises(HeadersTooLarge):
         reader.next_event()
 
 
 def test_headers_are_not_kept_by_the_reader() -> None:
     reader = RequestReader()
-    reader.receive(b"GET / HTTP/1.1\r\na: b\r\n\r\n")
+    reader.receive(b"GET / HTTP/1.1\r\nhost: x\r\na: b\r\n\r\n")
     event = reader.next_event()
     assert isinstance(event, Headers)
     kept = [one for one in gc.get_referrers(event, event.headers) if one is not event]
