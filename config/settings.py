@@ -129,6 +129,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "config.error_pages.RejectNul",
     "config.static_files.StaticFiles",
     "config.admin_policy.AdminPolicy",
     "django.contrib.sessions.middleware.SessionMiddleware",

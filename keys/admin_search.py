@@ -38,7 +38,7 @@ def api_keys_like(term: str) -> QuerySet[ApiKey, Any]:
 def api_keys_named(term: str) -> list[int]:
     """Return the id of a key by its number, or the ids of an owner's keys by email."""
     if term.isdecimal():
-        number = int(term)
+        number = int(term[:20])  # int() refuses thousands of digits
         return [number] if number <= _LARGEST_ID else []
     email = User.objects.normalize_email(term)
     owned = ApiKey.objects.filter(owner__email=email).values_list("pk", flat=True)

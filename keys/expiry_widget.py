@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.admin.widgets import AdminSplitDateTime
 
 
@@ -14,3 +16,7 @@ class ExpiryWidget(AdminSplitDateTime):
             self.widgets, ("Date of the expiry", "Time of the expiry"), strict=True
         ):
             widget.attrs["aria-label"] = label
+
+    def decompress(self, value: Any) -> tuple[Any, Any]:
+        """Return the date and the time of a value. A link's text for the field has none."""
+        return super().decompress(None if isinstance(value, str) else value)

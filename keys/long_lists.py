@@ -5,12 +5,15 @@ A page's time does not depend on their number.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.widgets import AutocompleteSelect
 from django.core.paginator import InvalidPage, Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
@@ -22,6 +25,8 @@ if TYPE_CHECKING:  # the class is generic for the type checker alone
     _Paginator = Paginator[Any]
 else:
     _Paginator = Paginator
+
+_ID = re.compile(r"[0-9]{1,18}")
 
 MAX_ROWS = 2_000
 """Most rows that can be paged through. Older rows are found by a search."""
@@ -90,12 +95,31 @@ class BoundedPaginator(_Paginator):
         return rows.order_by().values("pk")[:MAX_ROWS].count()
 
 
+class _Selector(AutocompleteSelect):
+    """A selection field that ignores a selected value that is no id."""
+
+    def optgroups(self, name: str, value: Sequence[str], attr: Any = None) -> Any:
+        """Return the selected options."""
+        ids = [one for one in map(str, value) if _ID.fullmatch(one)]
+        return super().optgroups(name, ids, attr)
+
+
 class LongList:
     """An admin of a table that may have millions of rows."""
 
     show_full_result_count = False
     paginator: Any = BoundedPaginator
     show_facets = ShowFacets.NEVER  # each of them would count all rows
+
+    def formfield_for_foreignkey(
+        self, db_field: Any, request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        """Return the field of a foreign key."""
+        options: Any = self
+        if db_field.name in options.get_autocomplete_fields(request):
+            kwargs.setdefault("widget", _Selector(db_field, options.admin_site))
+        parent: Any = super()
+        return parent.formfield_for_foreignkey(db_field, request, **kwargs)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """Return the class of the list."""

@@ -12,6 +12,7 @@ TEXTS: dict[str, str] = {
     "long": "x" * 100_000,
     "negative": "-1",
     "huge number": "9" * 40,
+    "number that int() refuses": "9" * 5_000,
     "no finite number": "1e999",
     "digit that is none": "²",
     "digits of another script": "١٢٣",
