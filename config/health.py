@@ -1,9 +1,9 @@
 """`/livez` and `/readyz`: whether a process is alive, and whether to send it requests.
 
 A process is alive if its event loop runs. It is ready if it is not shutting down, its
-database answers, and it knows all committed changes. Without Redis it remains ready,
-because limits are then counted in the process, and changes are found by polling.
-Otherwise, a load balancer would remove all processes.
+database answers, and it knows all committed changes. Without Redis, or if
+Redis refuses writes, it remains ready and says so, because limits are then counted in the
+process, and changes are found by polling. Otherwise, a load balancer would remove all processes.
 
 A request may also demand that networks are current: `/readyz?network=dev&max_lag=30`.
 """
@@ -40,6 +40,9 @@ DATABASE_SECONDS = 2.0
 REDIS_SECONDS = 0.5
 """Timeout of the check. Load balancers wait for few seconds."""
 
+_WRITTEN = "portcullis:health"
+"""A key that exists only to check that Redis accepts writes."""
+
 _HEADS = Statement(
     """
     SELECT n.slug, n.head_number, b.header FROM networks_network n
@@ -73,6 +76,7 @@ class Finding:
     """The result of a health check.
 
     heads: None if the database did not answer.
+    has_redis: whether Redis accepts writes.
     """
 
     heads: list[Head] | None
@@ -112,7 +116,7 @@ class Health:
 
     async def _look(self) -> Finding:
         began = time.perf_counter()
-        heads, has_redis = await asyncio.gather(self._heads(), self._asked_redis())
+        heads, has_redis = await asyncio.gather(self._heads(), self._has_redis())
         return Finding(
             heads,
             has_redis,
@@ -128,10 +132,12 @@ class Health:
         except (Unavailable, TimeoutError):
             return None
 
-    async def _asked_redis(self) -> bool:
+    async def _has_redis(self) -> bool:
         try:
             async with asyncio.timeout(REDIS_SECONDS):
-                await self._redis.ping()
+                # Redis answers a ping though it refuses writes: its memory or its disk
+                # is full, or it is a replica.
+                await self._redis.set(_WRITTEN, 1, ex=60)
         except (RedisError, OSError, TimeoutError):
             return False
         return True

@@ -31,6 +31,7 @@ import uvicorn
 from uvicorn.importer import import_from_string
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from server.bounds import Limits
 from server.handover import HandedOver
 from server.heartbeat import beat
 from server.http import HttpProtocol
@@ -54,6 +55,9 @@ the stack and crash a worker."""
 
 BACKLOG = 2048
 """Connections the kernel keeps while a worker is busy."""
+
+OTHER_FILES = 256
+"""Open files of a process that are no connections of clients: the database, Redis, pipes."""
 
 GRACE_SECONDS = 10
 """Time limit of requests in flight after the drain."""
@@ -127,6 +131,7 @@ class Worker(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start serving, then send the first heartbeat."""
+        compare_open_files(self.process.options.limits)
         self.lifespan.state[STATE] = self.process
         self.lifespan.state[TURNS] = self.process.turns
         await super().startup(sockets)
@@ -175,6 +180,18 @@ def _open_as_many_as_allowed() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):  # macOS says "no limit" and allows less
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def compare_open_files(limits: Limits) -> None:
+    """Warn if one client can open more connections than the process may open files."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = max(limits.per_key, limits.per_address) + OTHER_FILES
+    if allowed != resource.RLIM_INFINITY and allowed < wanted:
+        logger.warning(
+            "a process may open %d files, and one client may have %d connections: allow "
+            "%d open files (ulimit -n), or lower the limits of connections",
+            *(allowed, wanted - OTHER_FILES, wanted),
+        )
 
 
 def main(application: str, drain_seconds: float, pulse: int, *listeners: int) -> None:

@@ -10,12 +10,14 @@ import time
 from dataclasses import replace
 
 import pytest
+from redis import Redis
 
 from evm.headers import decode_header
 from nodeapi.models import Block
 from server import supervisor
 from tests.support import web
 from tests.support.installation import installation
+from tests.support.redis_server import own_redis
 from tests.support.rows import add_block, hash_of, make_network, plain_header
 from tests.support.service import test_database_url
 from tests.support.waiting import wait_until
@@ -97,6 +99,25 @@ def test_a_process_without_redis_says_so_and_stays_ready():
     assert answer.status_code == 200
     assert _changes(answer) == "ok: read once per second"
     assert answer.json()["checks"]["redis"] == "unavailable: limits are per process"
+
+
+def test_a_redis_that_refuses_writes_is_unavailable():
+    with (
+        own_redis() as full,
+        served(environ={"REDIS_URL": full.url}) as running,
+        web.Client() as client,
+        Redis.from_url(full.url) as redis,
+    ):
+        url = f"{running.base_url}/readyz"
+        wait_until(lambda: _redis(client.get(url)) == "ok")
+        redis.config_set("maxmemory", "1")
+        expected = "unavailable: limits are per process"
+        wait_until(lambda: _redis(client.get(url)) == expected)
+        assert client.get(url).status_code == 200
+
+
+def _redis(answer):
+    return answer.json()["checks"]["redis"]
 
 
 def test_a_process_that_is_to_leave_says_so_while_it_still_answers():

@@ -16,7 +16,9 @@ import httpx
 import pytest
 
 from server import supervisor
+from server.bounds import Limits
 from server.heartbeat import TurnClock
+from server.worker import compare_open_files
 from tests.support import web
 from tests.support.alive import is_alive, state
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
@@ -323,3 +325,12 @@ def test_workers_may_open_as_many_files_as_their_user():
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert line.split()[3:5] == [str(hard)] * 2
+
+
+def test_limit_of_connections_beyond_the_open_files_is_reported(caplog):
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    compare_open_files(Limits(per_key=1, per_address=1))
+    assert not caplog.records
+    compare_open_files(Limits(per_key=1, per_address=allowed))
+    (record,) = caplog.records
+    assert f"may have {allowed} connections" in record.getMessage()
