@@ -16,9 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 
-from config.embedded.postgres import PostgresServer
+from config.embedded.postgres import PostgresServer, address
 from config.embedded.redis import RedisServer
 from tests.support import web
 from tests.support.alive import children
@@ -123,7 +124,7 @@ def test_two_starts_in_a_row_serve_the_same(folder):
     assert runs_nothing(folder)
 
 
-def test_second_server_has_a_run_file_of_its_own(folder):
+def test_second_server_has_its_own_run_file_and_the_same_version(folder):
     first, second = free_port(), free_port()
     own = folder / f"run-{second}.json"
     with serving(folder, first):
@@ -141,6 +142,19 @@ def test_second_server_has_a_run_file_of_its_own(folder):
             assert process.wait(timeout=PATIENCE_SECONDS) == 0
         assert not own.exists()
         assert (folder / "run.json").read_text() == written
+        with psycopg.connect(address(folder), autocommit=True) as older:
+            older.execute("DELETE FROM django_migrations WHERE app = 'sessions'")
+            done = subprocess.run(
+                SERVE,
+                env=environment(folder, second),
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 1
+            assert done.stderr.startswith("CommandError: an older version is running")
+            applied = "SELECT count(*) FROM django_migrations WHERE app = 'sessions'"
+            assert older.execute(applied).fetchone() == (0,)
 
 
 def test_a_server_that_was_killed_is_followed_by_one_that_takes_over(folder):

@@ -16,6 +16,7 @@ from django.core.checks import Tags
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DEFAULT_DB_ALIAS, connection
+from django.db.migrations.executor import MigrationExecutor
 
 from config import demo, env, services
 from config.management import followers, serving
@@ -95,6 +96,8 @@ class Command(BaseCommand):
     ) -> None:
         with _alone():
             self.check(tags=[Tags.database], databases=[DEFAULT_DB_ALIAS])
+            if path != main_path(settings.VAR_DIR):
+                _refuse_older_server()
             call_command("migrate", verbosity=0, interactive=False)
             demo.import_sample_chain()
             if upstreams:
@@ -117,6 +120,23 @@ def _alone() -> Iterator[None]:
             yield
         finally:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [_SETUP_LOCK])
+
+
+def _refuse_older_server() -> None:
+    """Check that the server that runs on the same VAR_DIR has the same tables.
+
+    Its code does not know the migrations of a newer version. An empty database is one
+    that both servers have just begun to prepare.
+
+    Raises: CommandError.
+    """
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if plan and executor.loader.applied_migrations:
+        raise CommandError(
+            f"an older version is running on {settings.VAR_DIR}: stop it first, because "
+            f"this version changes its database ({len(plan)} migrations)"
+        )
 
 
 @contextmanager
