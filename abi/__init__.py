@@ -3,7 +3,7 @@
 `types` are the types of values; `definitions` describes functions, events and errors;
 `json_abi` reads uploaded ABIs; `standards.txt` lists well-known interfaces, from which
 `manage.py write_selectors` writes `selectors.json`; `selectors` looks them up; `values`
-decodes data; `decoding` decodes calls, results, errors and logs, and `batches` calls inside
+decodes data; `encoding` encodes calls; `decoding` decodes calls, errors and logs, and `batches` calls inside
 calls; `addresses` writes and reads addresses with their checksum;
 `erc20` reads what a token's contract reports of itself.
 

@@ -85,16 +85,6 @@ def decode_error(
     return _decode_first(found, data, most)
 
 
-def decode_result(
-    definition: Definition, data: bytes, most: int = MAX_VALUES
-) -> tuple[Argument, ...] | None:
-    """Decode the return data of a function, None if they do not fit its definition."""
-    try:
-        return decode(definition.outputs, data, most).arguments
-    except Malformed:
-        return None
-
-
 def decode_log(
     topics: Sequence[bytes],
     data: bytes,

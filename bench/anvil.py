@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 
+from abi.encoding import call_data, mapping_slot
 from bench.questions import (
     FULL_BLOCKS,
     FULL_TRANSFERS,
@@ -27,7 +28,6 @@ from bench.questions import (
     Subject,
 )
 from bench.token_chain import SUPPLY_EACH, TOKEN, TRANSFER_GAS
-from nodeapi.chain.abi import call_data, mapping_slot
 from samples.contracts import contract
 
 START_SECONDS = 20

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from eth_typing import Address
 
+from abi.encoding import call_data
 from bench.token_chain import (
     TOKEN,
     TRANSFER_GAS,
@@ -20,7 +21,6 @@ from bench.token_chain import (
     holders_of,
     in_folder,
 )
-from nodeapi.chain.abi import call_data
 from samples.assembler import assemble
 from samples.builder import ChainBuilder
 from samples.signers import Signer

@@ -11,6 +11,7 @@ from pathlib import Path
 from django.core.management import call_command
 from eth_typing import Address
 
+from abi.encoding import call_data, mapping_slot
 from bench import proofs
 from bench.endpoint import split_cores
 from bench.keys import new_key
@@ -21,7 +22,6 @@ from bench.rows import Row
 from bench.token_chain import TOKEN, TokenChain, genesis_of, holders_of, in_folder
 from evm.signatures import keccak
 from keys.limiter.gcra import MAX_RATE
-from nodeapi.chain.abi import call_data, mapping_slot
 from samples.builder import ChainBuilder
 
 SLUG = "bench-reads"

@@ -8,9 +8,9 @@ from typing import Any
 
 from eth_typing import Address
 
+from abi.encoding import mapping_slot
 from bench.soak_chain import STABLE_BLOCKS, TRANSFERS, Shown, SoakChain
 from bench.token_chain import TOKEN
-from nodeapi.chain.abi import mapping_slot
 
 TOKEN_ADDRESS = f"0x{TOKEN.hex()}"
 UNKNOWN = "0x" + "11" * 32

@@ -17,10 +17,10 @@ from typing import Any
 from django.core.management import call_command
 from django.db import connection
 
+from abi.encoding import topic
 from bench.rows import Row
 from bench.token_chain import ETHER, genesis_of, holders_of
 from evm.blocks import encode_block
-from nodeapi.chain.abi import topic
 from samples.assembler import assemble
 from samples.builder import ChainBuilder
 from samples.signers import Signer

@@ -24,10 +24,10 @@ from typing import Any
 
 os.environ.setdefault("ETH_HASH_BACKEND", "pysha3")
 
+from abi.encoding import call_data, mapping_slot
 from config import env
 from evm.blocks import Block
 from evm.rlp import read_items
-from nodeapi.chain.abi import call_data, mapping_slot
 from samples.builder import ChainBuilder
 from samples.contracts import contract
 from samples.signers import Signer

@@ -12,8 +12,8 @@ from typing import Any
 
 from py_ecc import optimized_bls12_381 as bls
 
+from abi.encoding import word
 from bench.worst_loads import STACK, Load, load
-from nodeapi.chain.abi import word
 from samples import precompile_inputs as inputs
 
 BLS_ORDER = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001

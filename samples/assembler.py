@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from nodeapi.chain.abi import selector, topic
+from abi.encoding import selector, topic
 from samples.opcodes import OPCODES
 
 _TOKEN = re.compile(r'(?:selector|topic)\("[^"]*"\)|"[^"]*"|;.*|\S+')

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hashlib import sha256
 
+from abi.encoding import word
 from evm.signatures import keccak, sign
-from nodeapi.chain.abi import word
 
 _SIGNED = keccak(b"signed")
 _PARITY, _R, _S = sign(_SIGNED, keccak(b"a key for ecrecover"))

@@ -6,13 +6,13 @@ from hashlib import sha256
 
 from eth_typing import Address, Hash32
 
+from abi.encoding import call_data, word
 from evm.blocks import Withdrawal
 from evm.execution import BEACON_ROOTS_ADDRESS, HISTORY_STORAGE_ADDRESS
 from evm.requests import (
     CONSOLIDATION_REQUEST_ADDRESS,
     WITHDRAWAL_REQUEST_ADDRESS,
 )
-from nodeapi.chain.abi import call_data, word
 from samples.assembler import assemble, init_code
 from samples.contracts import contract
 from samples.precompile_inputs import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eth_typing import Address
 
-from nodeapi.chain.abi import selector, word
+from abi.encoding import selector, word
 from samples.assembler import assemble, init_code
 from samples.contracts import contract
 from samples.precompile_inputs import (

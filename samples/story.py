@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
+from abi.encoding import call_data
 from evm.world import EMPTY_CODE_HASH
-from nodeapi.chain.abi import call_data
 from samples.builder import ChainBuilder, TransactionOptions
 from samples.signers import Signer
 

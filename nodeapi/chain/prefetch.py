@@ -17,8 +17,8 @@ from eth_typing import Address
 from eth_utils.exceptions import ValidationError
 from lru import LRU
 
+from abi.encoding import mapping_slot
 from evm.transactions import CREATE_ADDRESS
-from nodeapi.chain.abi import mapping_slot
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -144,15 +144,6 @@ class BlockSource:
             raise WrongBlock(f"the header's hash is 0x{block.hash.hex()}")
         return block
 
-    async def parent_of(self, block: BlockRef) -> BlockRef | None:
-        """Return a block's parent."""
-        parent = await self.reference(block.parent_hash)
-        if parent is not None and parent.number != block.number - 1:
-            raise WrongBlock(
-                f"the parent of block {block.number} has the number {parent.number}"
-            )
-        return parent
-
     async def block(self, block_hash: bytes, number: int | None = None) -> bytes | None:
         """Return the verified RLP of the block with a hash.
 

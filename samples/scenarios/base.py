@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 from eth_typing import Address
 
+from abi.encoding import call_data
 from evm.blocks import Block
-from nodeapi.chain.abi import call_data
 from samples.builder import ChainBuilder
 from samples.contracts import contract
 from samples.schedules import make_genesis

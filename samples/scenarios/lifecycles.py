@@ -6,7 +6,7 @@ from random import Random
 
 from eth_typing import Address
 
-from nodeapi.chain.abi import call_data, word
+from abi.encoding import call_data, word
 from samples.assembler import assemble, init_code
 from samples.builder import MINER
 from samples.contracts import contract

@@ -6,6 +6,7 @@ from typing import Any
 
 from eth_typing import Address
 
+from abi.encoding import call_data, word
 from evm.blocks import Block, Withdrawal
 from evm.execution import BEACON_ROOTS_ADDRESS
 from evm.forks import DAO_DRAINED_ACCOUNTS
@@ -13,7 +14,6 @@ from evm.requests import (
     CONSOLIDATION_REQUEST_ADDRESS,
     WITHDRAWAL_REQUEST_ADDRESS,
 )
-from nodeapi.chain.abi import call_data, word
 from samples.builder import ChainBuilder
 from samples.scenarios.base import (
     ANN,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeapi.chain.abi import call_data
+from abi.encoding import call_data
 from samples.assembler import assemble
 from samples.scenarios.base import BEN, FAULTS, Chain, begin, slots
 from samples.schedules import from_genesis

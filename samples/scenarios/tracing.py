@@ -8,9 +8,9 @@ from typing import Any
 
 from eth_typing import Address, Hash32
 
+from abi.encoding import call_data, word
 from evm.blocks import Withdrawal
 from evm.requests import CONSOLIDATION_REQUEST_ADDRESS, WITHDRAWAL_REQUEST_ADDRESS
-from nodeapi.chain.abi import call_data, word
 from samples import precompile_inputs as inputs
 from samples.assembler import assemble, init_code
 from samples.builder import ChainBuilder

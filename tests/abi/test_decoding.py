@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from eth_abi import encode
 
-from abi.decoding import decode_call, decode_error, decode_log, decode_result
+from abi.decoding import decode_call, decode_error, decode_log
 from abi.definitions import Definition, parse_definition
 from abi.selectors import Definitions
 from abi.values import MAX_VALUES, Argument, Malformed, Value, decode
@@ -189,17 +189,6 @@ def test_indexed_texts_are_hashes() -> None:
     assert log is not None
     assert log.arguments[0].is_hash
     assert log.arguments[0].value == b"\x07" * 32
-
-
-def test_results_are_decoded() -> None:
-    definition = parse_definition(
-        "function f() returns (bool success, uint256[] values)"
-    )
-    data = encode(["bool", "uint256[]"], [True, [1]])
-    found = decode_result(definition, data)
-    assert found is not None
-    assert plain_arguments(found) == [True, (1,)]
-    assert decode_result(definition, b"") is None
 
 
 @pytest.mark.parametrize(

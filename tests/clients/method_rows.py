@@ -8,8 +8,8 @@ from typing import Any
 
 from web3 import Web3
 
+from abi.encoding import call_data
 from evm.blocks import Block
-from nodeapi.chain.abi import call_data
 from tests.clients.method_table import Row, Way
 from tests.clients.programs import Cast, Ethers, Viem
 from tests.clients.token_chain import ALICE, BOB, TokenChain, balance_slot, text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nodeapi.chain.abi import call_data
+from abi.encoding import call_data
 from tests.clients.programs import Ethers
 from tests.clients.token_chain import (
     ALICE,

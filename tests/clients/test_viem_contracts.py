@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nodeapi.chain.abi import call_data
+from abi.encoding import call_data
 from tests.clients.conftest import require_npm
 from tests.clients.programs import FOLDER, SECONDS, Viem
 from tests.clients.token_chain import (

@@ -11,7 +11,7 @@ from web3 import Web3
 from web3.exceptions import BadFunctionCallOutput, ContractLogicError
 from web3.providers import HTTPProvider
 
-from nodeapi.chain.abi import call_data
+from abi.encoding import call_data
 from samples.contracts import contract
 from tests.clients.token_chain import (
     ALICE,

@@ -11,8 +11,8 @@ from typing import Any
 
 from eth_typing import Address
 
+from abi.encoding import call_data, mapping_slot
 from evm.blocks import Block
-from nodeapi.chain.abi import call_data, mapping_slot
 from samples.builder import ChainBuilder
 from samples.contracts import contract
 from samples.schedules import from_genesis, make_genesis

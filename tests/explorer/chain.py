@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abi.encoding import word
 from evm.blocks import Block
-from nodeapi.chain.abi import error_reason, word
 from samples.assembler import assemble
 from samples.builder import ChainBuilder
 from samples.signers import Signer
+from tests.support.tokens import error_reason
 
 ALICE = Signer("alice")
 COMPLAINER, WIDE, DEEP, MIXED, LOGGER = (bytes([0xA0 + n]) * 20 for n in range(1, 6))

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from abi.encoding import call_data
 from evm.signatures import keccak
-from nodeapi.chain.abi import call_data
 from nodeapi.models import StorageVersion
 from samples.builder import ChainBuilder
 from samples.contracts import contract

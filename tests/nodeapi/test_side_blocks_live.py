@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.db import connections
 
+from abi.encoding import call_data
 from evm.blocks import Block, encode_block
-from nodeapi.chain.abi import call_data
 from samples.builder import ChainBuilder
 from samples.contracts import contract
 from samples.schedules import from_genesis, make_genesis

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from abi.encoding import call_data
 from evm.blocks import Block, encode_block
 from keys.allowlists import CONTRACT
 from keys.services import set_allowlist
-from nodeapi.chain.abi import call_data
 from samples.builder import ChainBuilder
 from samples.contracts import contract
 from samples.schedules import from_genesis, make_genesis

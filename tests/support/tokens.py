@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from abi.encoding import call_data
 from evm.blocks import Block
-from nodeapi.chain.abi import call_data
 from samples.builder import ChainBuilder
 from samples.contracts import contract
 from samples.schedules import from_genesis, make_genesis
@@ -36,3 +36,9 @@ class Tokens:
                 chain.send(ALICE, self.token, transfer)
             chain.block()
         return chain.blocks[-blocks:]
+
+
+def error_reason(reason: str) -> bytes:
+    """Return the return data of `revert(reason)`. reason: at most 32 bytes of ASCII."""
+    text = reason.encode()
+    return call_data("Error(string)", 32, len(text)) + text.ljust(32, b"\0")

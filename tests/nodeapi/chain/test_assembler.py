@@ -1,8 +1,9 @@
 import pytest
 
-from nodeapi.chain.abi import call_data, error_reason, mapping_slot, selector, topic
+from abi.encoding import call_data, mapping_slot, selector, topic
 from samples.assembler import AssemblerError, assemble, init_code
 from samples.opcodes import OPCODES
+from tests.support.tokens import error_reason
 
 
 def code(text, **data):

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from abi.encoding import call_data
 from evm.errors import InvalidBlock
 from networks.models import Network
-from nodeapi.chain.abi import call_data
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.forkchoice import Forkchoice
 from samples.builder import ChainBuilder

@@ -1,12 +1,13 @@
 import pytest
 
+from abi.encoding import call_data, mapping_slot, topic, word
 from evm.requests import deposit_requests
-from nodeapi.chain.abi import call_data, error_reason, mapping_slot, topic, word
 from samples.assembler import init_code
 from samples.builder import ChainBuilder
 from samples.contracts import contract
 from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer, create2_address
+from tests.support.tokens import error_reason
 
 ANN, BEN = Signer("ann"), Signer("ben")
 TRANSFER = "transfer(address,uint256)"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from eth_typing import Address
 
+from abi.encoding import call_data, mapping_slot
 from evm.changes import AccountValue, Changes
 from evm.world import EMPTY_CODE_HASH
-from nodeapi.chain.abi import call_data, mapping_slot
 from nodeapi.chain.database import importer_connection, pipeline
 from nodeapi.chain.prefetch import Prefetch
 from nodeapi.chain.sources import with_next

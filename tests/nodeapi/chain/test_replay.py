@@ -8,11 +8,11 @@ from typing import Any
 import psycopg
 import pytest
 
+from abi.encoding import call_data
 from evm.blocks import Block
 from evm.chain_config import ChainConfig
 from evm.tracers.steps import Step, TracerError
 from evm.tracers.struct_log import StructLogger, StructLogOptions
-from nodeapi.chain.abi import call_data
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.replay import NotTraceable, Replay, find_origin
 from samples.builder import ChainBuilder

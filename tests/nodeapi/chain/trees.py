@@ -8,8 +8,8 @@ from typing import Any
 
 from eth_typing import Hash32
 
+from abi.encoding import call_data
 from evm.blocks import encode_block
-from nodeapi.chain.abi import call_data
 from nodeapi.chain.memory_state import MemoryState
 from samples.builder import ChainBuilder
 from samples.contracts import contract

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from eth_typing import Address
 
-from nodeapi.chain.abi import call_data
+from abi.encoding import call_data
 from nodeapi.chain.database import importer_connection
 from nodeapi.tracing import states
 from nodeapi.tracing.jobs import TaskJob

@@ -386,20 +386,6 @@ def test_blocks_by_their_numbers_in_a_batch(node: UpstreamServer, scheme: str):
         read(node, lambda source: source.at_each([4, 3]))
 
 
-def test_parents_lead_back(node: UpstreamServer):
-    async def scenario(source: BlockSource) -> None:
-        block = ref(OURS[5])
-        for case in (OURS[4], OURS[3]):
-            found = await source.parent_of(block)
-            assert found == ref(case)
-            block = found
-
-    read(node, scenario)
-    later = dataclasses.replace(ref(OURS[5]), number=100)
-    with pytest.raises(WrongBlock, match="parent of block 100"):
-        read(node, lambda source: source.parent_of(later))
-
-
 @pytest.mark.parametrize(
     "name", ["hash", "parentHash", "number", "timestamp", "stateRoot"]
 )

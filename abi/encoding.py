@@ -1,4 +1,4 @@
-"""The parts of Solidity's contract ABI that the sample contracts use.
+"""Selectors, topics, words and slots, as Solidity's contract ABI encodes them.
 
 Source: https://docs.soliditylang.org/en/latest/abi-spec.html
 """
@@ -38,9 +38,3 @@ def mapping_slot(key: int | bytes, position: int) -> int:
     Source: https://docs.soliditylang.org/en/latest/internals/layout_in_storage.html
     """
     return int.from_bytes(keccak_256(word(key) + word(position)).digest(), "big")
-
-
-def error_reason(reason: str) -> bytes:
-    """Return the return data of `revert(reason)`. reason: at most 32 bytes of ASCII."""
-    text = reason.encode()
-    return call_data("Error(string)", 32, len(text)) + text.ljust(32, b"\0")
