@@ -50,7 +50,7 @@ from nodeapi.chain.database import importer_connection
 from nodeapi.chain.networks import open_network, stored_config
 from nodeapi.chain.replay import find_origin
 from nodeapi.models import Block
-from nodeapi.status.record_sizes import newest_record_sizes
+from nodeapi.status.facts import newest_record_sizes
 
 SLUG = "bench-traces"
 HOLDERS, BLOCKS, TRANSFERS = 1_000, 20, 200

@@ -9,7 +9,7 @@ from django.views.generic import RedirectView
 from config import error_pages
 from guide import home
 from guide import views as guide
-from guide.closes import socket_closes
+from guide.error_entries import socket_closes
 from guide.urls import pages as guide_pages
 from keys.accounts.forms import TellsLockOut
 from wallets.guide import openrpc as wallet_openrpc

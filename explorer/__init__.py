@@ -5,7 +5,7 @@ upstreams; `calls`, `flame` and `changes` arrange the trace records that `rows` 
 `logs`, `transfers` and `arguments` show what `abi` decodes, with the uploaded definitions
 of `abis`; `tokens` reads the symbols and decimals of tokens; `accounts` reads the page of
 an address; `search` finds numbers, hashes and prefixes; `access` decides who can see a
-page; `views`, `account_views` and `search_views` are the pages. They are Django views in
+page; `views` and `abi_views` are the pages. They are Django views in
 threads and execute nothing.
 
 A page shows the first 500 calls, logs and changes and at most 1500 bars of the flame graph.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path, register_converter
 
-from explorer import abi_views, account_views, search_views, views
+from explorer import abi_views, views
 
 
 class HashConverter:
@@ -48,7 +48,7 @@ register_converter(NumberConverter, "number")
 app_name = "explore"
 urlpatterns = [
     path("", views.index, name="index"),
-    path("search", search_views.search_page, name="search"),
+    path("search", views.search_page, name="search"),
     path("<slug:slug>/", views.latest, name="network"),
     path("<slug:slug>/block/<hash:block_hash>", views.block, name="block"),
     path(
@@ -59,7 +59,5 @@ urlpatterns = [
     path("<slug:slug>/abis", abi_views.abis, name="abis"),
     path("<slug:slug>/abis/<int:pk>/delete", abi_views.delete, name="delete_abi"),
     path("<slug:slug>/tx/<hash:name>", views.transaction, name="transaction"),
-    path(
-        "<slug:slug>/address/<address:account>", account_views.address, name="address"
-    ),
+    path("<slug:slug>/address/<address:account>", views.address, name="address"),
 ]

@@ -1,4 +1,4 @@
-"""The pages of a network, of a block and of a transaction."""
+"""The pages of a network, a block, a transaction and an address, and of the search."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from hashlib import sha256
 from http import HTTPStatus
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.cache import get_conditional_response
@@ -17,6 +17,7 @@ from abi.batches import selectors_in
 from explorer import rows
 from explorer.abis import Abis
 from explorer.access import admitted, admitted_networks, login_unless_public
+from explorer.accounts import Cursor, find_account, parse_cursor, transactions
 from explorer.arguments import MAX_LINES, call_text
 from explorer.calls import MAX_LOGS
 from explorer.erc20 import tokens_of
@@ -25,6 +26,7 @@ from explorer.logs import log_line, receipt_logs, topics_of
 from explorer.pending import pending_count, pending_transaction
 from explorer.recorded import Busy, room, shown_calls, shown_changes
 from explorer.responses import private
+from explorer.search import MAX_TEXT, Results, search
 from explorer.summaries import block_facts, fee_recipient, header_fields
 from explorer.transfers import token_transfers
 from keys.models import User
@@ -297,3 +299,56 @@ def _page(request: HttpRequest, last_page: int) -> int:
     if not text.isdecimal() or len(text) > 9 or not 1 <= int(text) <= last_page:
         raise Http404
     return int(text)
+
+
+@with_own_scripts
+@private
+@require_safe
+@login_unless_public
+def address(request: HttpRequest, slug: str, account: bytes) -> HttpResponse:
+    """Show an account after the head block, and its newest transactions.
+
+    `?before=NUMBER-INDEX` shows the transactions before that one.
+    """
+    network, _ = admitted(request, slug)
+    before = _cursor(request)
+    context = {
+        "network": network,
+        "account": find_account(network, account),
+        "page": transactions(network, account, before),
+        "is_newest": before is None,
+    }
+    return render(request, "explore/address.html", context)
+
+
+def _cursor(request: HttpRequest) -> Cursor | None:
+    """Return the cursor in the query, None without one. Raises: Http404."""
+    text = request.GET.get("before")
+    if text is None:
+        return None
+    try:
+        return parse_cursor(text)
+    except ValueError:
+        raise Http404 from None
+
+
+@with_own_scripts
+@private
+@require_safe
+@login_unless_public
+def search_page(request: HttpRequest) -> HttpResponse:
+    """Show what `?q=…` finds on the networks that the visitor may see.
+
+    A single result redirects to its page, unless there may be more.
+    """
+    networks = admitted_networks(request)
+    text = request.GET.get("q", "")[:MAX_TEXT].strip()
+    results = search(networks, text) if text and networks else Results()
+    if results.is_complete and len(results.found) == 1:
+        return HttpResponseRedirect(results.found[0].path)
+    if results.maybe_pending and len(networks) == 1:
+        # The page of the transaction asks the network's upstreams.
+        place = networks[0].slug, results.maybe_pending
+        return HttpResponseRedirect(reverse("explore:transaction", args=place))
+    context = {"text": text, "results": results, "networks": networks}
+    return render(request, "explore/search.html", context)

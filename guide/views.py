@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from guide.contents import PAGES, place_of
 from guide.error_entries import EXECUTION_ERRORS, ErrorSection, error_entries
 from guide.examples import examples
 from guide.facts import bounds, operations, releases
@@ -24,6 +23,43 @@ from keys.services import MAX_LIVE_VERSIONS, OVERLAP_WORDS
 from networks.models import Network
 from nodeapi.methods import registry
 from nodeapi.schemas import openrpc as document
+
+
+class Page(NamedTuple):
+    """A page: its URL name in `docs`, and its title."""
+
+    name: str
+    title: str
+
+
+PAGES = [
+    Page("index", "Quickstart"),
+    Page("authentication", "Authentication"),
+    Page("networks", "Networks and methods"),
+    Page("console", "Console"),
+    Page("limits", "Limits and credits"),
+    Page("errors", "Errors"),
+    Page("rotation", "Roll a key"),
+    Page("wallet", "Wallet API"),
+    Page("management", "Management API"),
+    Page("changelog", "Changelog"),
+]
+
+
+class Place(NamedTuple):
+    """A page with its neighbours, for navigation."""
+
+    page: Page
+    before: Page | None
+    after: Page | None
+
+
+def place_of(name: str) -> Place:
+    """Return a page with its neighbours. Raises: ValueError for an unknown name."""
+    number = [page.name for page in PAGES].index(name)
+    before = PAGES[number - 1] if number else None
+    after = PAGES[number + 1] if number + 1 < len(PAGES) else None
+    return Place(PAGES[number], before, after)
 
 
 def show_page(request: HttpRequest, name: str, **facts: Any) -> HttpResponse:

@@ -45,7 +45,6 @@ PURE = [
     "nodeapi.encoding",
     "nodeapi.documents",
     "nodeapi.frames.writer",
-    "nodeapi.proofs",
     "nodeapi.relay.bounds",
     "nodeapi.results",
     "nodeapi.sending",

@@ -30,9 +30,7 @@ from nodeapi.deletion.requests import (
     tables_of,
 )
 from nodeapi.status.charts import import_charts
-from nodeapi.status.facts import network_status
-from nodeapi.status.quarantine import release_block
-from nodeapi.status.record_sizes import newest_record_sizes
+from nodeapi.status.facts import network_status, newest_record_sizes, release_block
 from nodeapi.status.reorganisations import recent_reorganisations
 
 admin.site.unregister(Network)

@@ -11,7 +11,6 @@ from nodeapi.methods import (
     debug,
     debug_calls,
     debug_states,
-    debug_witness,
     erigon,
     eth,
     eth_calls,

@@ -1,6 +1,6 @@
-"""`debug_`: parts of states, differences between them, and roots inside a block.
+"""`debug_`: parts of states, their differences, roots inside a block, and witnesses.
 
-Source: go-ethereum eth/api_debug.go; eth/tracers/api.go, IntermediateRoots
+Source: go-ethereum eth/api_debug.go, ExecutionWitness; eth/tracers/api.go, IntermediateRoots
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 
 from jsonrpc.errors import RpcError
+from jsonrpc.later import Later
 from jsonrpc.params import Param
 from nodeapi.encoding import (
     BlockReference,
@@ -21,6 +22,7 @@ from nodeapi.encoding import (
 from nodeapi.errors.blocks import HeaderForHashNotFound
 from nodeapi.errors.traces import BlockNotFound
 from nodeapi.go.decoding import integer
+from nodeapi.methods import traces
 from nodeapi.methods.block_numbers import number_of_hash
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
@@ -28,6 +30,7 @@ from nodeapi.methods.execution import run_task
 from nodeapi.methods.trace_options import trace_config
 from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
+from nodeapi.schemas.proofs import WITNESS
 from nodeapi.schemas.state import STORAGE_RANGE
 from nodeapi.schemas.traces import TRACE_OPTIONS
 from nodeapi.schemas.values import (
@@ -239,3 +242,28 @@ async def _modified(
         {"start": start[1].hex()},
         timeout=settings.NODEAPI_TRACE_TIMEOUT,
     )
+
+
+TIMEOUT_SECONDS = 60.0
+"""Time for the computation of the parent's tries and for the execution."""
+
+
+@registry.method(
+    "debug_executionWitness",
+    params=[Param("block", block_number_or_hash, BLOCK_PARAMETER)],
+    result=named("witness", WITNESS),
+    summary="Returns the headers, contract code and trie nodes that the execution of a "
+    "block reads.",
+    credits=20,
+    capability=TRACE,
+    is_slow=True,
+)
+def get_execution_witness(context: Context, block: BlockReference) -> Later[Answer]:
+    """Return the witness of a block, canonical or not."""
+
+    def compute(block_hash: bytes | None) -> Later[Answer]:
+        if block_hash is None:
+            raise BlockNotFound(block.hash or block.tag or block.number or 0)
+        return run_task(context, "witness", block_hash, {}, timeout=TIMEOUT_SECONDS)
+
+    return traces.named_block(context, block).then(compute)

@@ -10,7 +10,7 @@ from math import isinf
 from typing import Any
 
 from jsonrpc.later import Later
-from jsonrpc.params import Param
+from jsonrpc.params import Param, Schema
 from jsonrpc.source import Text
 from jsonrpc.text import Number, dump, kind
 from nodeapi.encoding import block_number, quantity, quantity_or_null
@@ -19,9 +19,41 @@ from nodeapi.errors.blocks import TaggedBlockNotFound
 from nodeapi.fees.history import MAX_BLOCKS, NO_BLOCKS, check_percentiles
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
-from nodeapi.schemas.building import named
-from nodeapi.schemas.fees import BLOCK_COUNT, FEE_HISTORY, PERCENTILES
-from nodeapi.schemas.values import BLOCK_NUMBER_OR_TAG, QUANTITY, QUANTITY_OR_NULL
+from nodeapi.schemas.building import array_of, named, object_with
+from nodeapi.schemas.values import (
+    BLOCK_NUMBER_OR_TAG,
+    QUANTITY,
+    QUANTITY_OR_NULL,
+    UNSIGNED,
+)
+
+BLOCK_COUNT: Schema = {"oneOf": [QUANTITY, UNSIGNED]}
+
+PERCENTILES: Schema = {
+    "oneOf": [
+        {
+            "type": "array",
+            "items": {"type": "number", "minimum": 0, "maximum": 100},
+            "maxItems": 100,
+        },
+        {"type": "null"},
+    ]
+}
+
+_RATIOS: Schema = {"type": "array", "items": {"type": "number"}}
+
+FEE_HISTORY = object_with(
+    {
+        "oldestBlock": QUANTITY,
+        "reward": array_of(array_of(QUANTITY)),
+        "baseFeePerGas": array_of(QUANTITY),
+        "gasUsedRatio": {"oneOf": [_RATIOS, {"type": "null"}]},
+        "baseFeePerBlobGas": array_of(QUANTITY),
+        "blobGasUsedRatio": _RATIOS,
+    },
+    optional="reward baseFeePerGas baseFeePerBlobGas blobGasUsedRatio",
+)
+
 
 _HEXADECIMAL = re.compile("0[xX]([0-9a-fA-F]{1,100})")
 _DECIMAL = re.compile("[0-9]{1,100}")

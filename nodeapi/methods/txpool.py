@@ -8,18 +8,26 @@ Source: go-ethereum internal/ethapi/api.go, TxPoolAPI
 
 from __future__ import annotations
 
-from jsonrpc.params import Param
+from jsonrpc.params import Param, Schema
 from nodeapi.encoding import address
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
-from nodeapi.schemas.building import named
-from nodeapi.schemas.pool import (
-    POOL_CONTENT,
-    POOL_CONTENT_FROM,
-    POOL_LINES,
-    POOL_STATUS,
-)
-from nodeapi.schemas.values import ADDRESS
+from nodeapi.schemas.building import named, object_with
+from nodeapi.schemas.transactions import TRANSACTION
+from nodeapi.schemas.values import ADDRESS, QUANTITY, STRING
+
+POOL_STATUS = object_with({"pending": QUANTITY, "queued": QUANTITY})
+_BY_NONCE: Schema = {"type": "object", "additionalProperties": TRANSACTION}
+_BY_SENDER: Schema = {"type": "object", "additionalProperties": _BY_NONCE}
+POOL_CONTENT_FROM = object_with({"pending": _BY_NONCE, "queued": _BY_NONCE})
+POOL_CONTENT = object_with({"pending": _BY_SENDER, "queued": _BY_SENDER})
+
+_LINES: Schema = {
+    "type": "object",
+    "additionalProperties": {"type": "object", "additionalProperties": STRING},
+}
+
+POOL_LINES = object_with({"pending": _LINES, "queued": _LINES})
 
 
 @registry.method(

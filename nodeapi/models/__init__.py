@@ -4,8 +4,7 @@ And what the followers report, and the local pool.
 """
 
 from nodeapi.models.abis import AbiEntry, ContractAbi
-from nodeapi.models.appearances import Appearance, AppearanceBackfill
-from nodeapi.models.blocks import Block, SideDiff, Transaction
+from nodeapi.models.blocks import Block, SideDiff, Transaction, TransactionRecord
 from nodeapi.models.following import (
     FollowerStatus,
     ImportTiming,
@@ -13,9 +12,8 @@ from nodeapi.models.following import (
     Reorganisation,
     UpstreamStatus,
 )
-from nodeapi.models.logs import Log, LogBackfill
+from nodeapi.models.indexes import Appearance, AppearanceBackfill, Log, LogBackfill
 from nodeapi.models.pool import PooledTransaction
-from nodeapi.models.records import TransactionRecord
 from nodeapi.models.state import (
     AccountVersion,
     Code,

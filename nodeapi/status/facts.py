@@ -1,15 +1,26 @@
-"""Head, lag, follower, upstreams and quarantined blocks of a network, as text."""
+"""Head, lag, follower, upstreams, quarantined blocks and records of a network, as text."""
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Count, F, Func, IntegerField, Sum
+from django.db.models.functions import Coalesce
 
 from keys.charts.words import duration, share
 from legible import words
 from legible.text import visible
 from networks.models import Network, Upstream
-from nodeapi.models import Block, FollowerStatus, QuarantinedBlock, UpstreamStatus
+from nodeapi.models import (
+    Block,
+    FollowerStatus,
+    QuarantinedBlock,
+    TransactionRecord,
+    UpstreamStatus,
+)
 from nodeapi.status.block_states import Tags, tags_of
 from nodeapi.status.following import Following, blocks_behind, following
 
@@ -226,3 +237,75 @@ def upstream_state(
     if status.head_number is None:
         return "failing"
     return "behind" if behind > 1 else "ok"
+
+
+logger = logging.getLogger(__name__)
+
+
+@transaction.atomic
+def release_block(*, network: Network, block_id: int) -> QuarantinedBlock | None:
+    """Release a quarantined block of all upstreams that have sent it.
+
+    The follower reads the change within a few seconds. It imports the block again if an
+    upstream still reports it.
+
+    block_id: the id of one of the block's rows.
+
+    Returns: the released block, or None if it is not quarantined any more.
+    """
+    found = QuarantinedBlock.objects.filter(network=network, pk=block_id)
+    block = found.select_for_update().first()
+    if block is None:
+        return None
+    QuarantinedBlock.objects.filter(network=network, hash=bytes(block.hash)).delete()
+    logger.info(
+        "network %s: block %d 0x%s was released from quarantine",
+        network.slug,
+        block.number,
+        bytes(block.hash).hex(),
+    )
+    return block
+
+
+BLOCKS = 100
+"""Newest blocks that are looked at: some thousand rows, read in milliseconds."""
+
+_COLUMNS = ("receipt", "calls", "prestate", "details")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSizes:
+    """Stored size of the trace records and receipts of some blocks.
+
+    blocks, transactions: their numbers. total: bytes.
+    """
+
+    blocks: int
+    transactions: int
+    total: int
+
+    def __str__(self) -> str:
+        if not self.transactions:
+            return "no transactions yet"
+        return (
+            f"{self.total / self.transactions:,.0f} bytes per transaction, "
+            f"{self.total / self.blocks:,.0f} bytes per block "
+            f"(newest {self.blocks} blocks)"
+        )
+
+
+def newest_record_sizes(network: Network) -> RecordSizes:
+    """Return the stored size of the records of a network's newest canonical blocks."""
+    if network.head_number is None:
+        return RecordSizes(0, 0, 0)
+    newest = {"network": network, "number__gt": network.head_number - BLOCKS}
+    blocks = Block.objects.filter(is_canonical=True, **newest)
+    lengths = [
+        Func(F(column), function="octet_length", output_field=IntegerField())
+        for column in _COLUMNS
+    ]
+    found = TransactionRecord.objects.filter(block__in=blocks.values("pk")).aggregate(
+        transactions=Count("index"),
+        total=Coalesce(Sum(lengths[0] + lengths[1] + lengths[2] + lengths[3]), 0),
+    )
+    return RecordSizes(blocks.count(), found["transactions"], found["total"])

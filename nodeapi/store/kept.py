@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from evm.state_trie import STATE_OWNER
 from networks.directory import Directory, NetworkView
-from nodeapi.proofs import limits
+from nodeapi.results import proofs
 from nodeapi.store.base import CacheKey, Reads
 from nodeapi.store.head_values import HeadValues
 from postgres.cache import BytesCache
@@ -96,7 +96,7 @@ class KeptReads(Reads):
 
     async def _read_oldest_computed(self, view: NetworkView) -> int:
         """Return the oldest block whose tries may be computed from those of the head."""
-        last, left, count = view.head_number or 0, limits.MAX_CHANGES, _FIRST_BLOCKS
+        last, left, count = view.head_number or 0, proofs.MAX_CHANGES, _FIRST_BLOCKS
         while last > 0:
             before = max(last - count, 0)
             numbers = [view.id, before, last, left]

@@ -18,7 +18,7 @@ from evm.trie_nodes import HASHED_SIZE
 from evm.trie_proofs import KeyProof
 from jsonrpc.later import Later, all_of
 from networks.directory import Directory, NetworkView
-from nodeapi.proofs.documents import proof_document, storage_root
+from nodeapi.results.proofs import proof_document, storage_root
 from nodeapi.store import queries
 from nodeapi.store.base import CacheKey, Reads
 from postgres.cache import BytesCache
@@ -90,7 +90,7 @@ class ProofReads(Reads):
     ) -> Later[bytes | None]:
         """Return the result of eth_getProof after a stored block.
 
-        names: the slots' keys, as `nodeapi.proofs.requests.key_names` returns them.
+        names: the slots' keys, as `nodeapi.methods.eth_proofs.key_names` returns them.
 
         None if the block's trie nodes are not stored, or if there are more keys than
         SHORT_PROOF_KEYS.

@@ -30,11 +30,28 @@ from nodeapi.results.spool import SpoolFull, SpoolWriter
 from nodeapi.tracing import wire
 from nodeapi.tracing.alarm import CHECK_SECONDS, Alarm
 from nodeapi.tracing.context import TaskTimedOut
-from nodeapi.tracing.database import connect
 from nodeapi.tracing.execution import JobFailed, execute
 from nodeapi.tracing.jobs import TaskJob, TraceJob
 from nodeapi.tracing.running import TaskRunner
 from nodeapi.tracing.wire import HEAD, LENGTH, WorkerSettings
+
+CONNECT_SECONDS = 5
+"""Time limit for connecting."""
+
+
+def connect(conninfo: str) -> psycopg.Connection[Any]:
+    """Return a connection in autocommit mode. Its queries end when it is closed.
+
+    Otherwise PostgreSQL would execute the query of a killed process to its end.
+
+    conninfo: connection string of libpq. Raises: psycopg.OperationalError.
+    """
+    connection = psycopg.connect(
+        conninfo, autocommit=True, connect_timeout=CONNECT_SECONDS
+    )
+    connection.execute("SET client_connection_check_interval = '1s'")
+    return connection
+
 
 T = TypeVar("T")
 

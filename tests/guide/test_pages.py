@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from config.variables.execution import CALLS, TRACES
 from config.variables.requests import REQUESTS
-from guide.contents import PAGES
+from guide.views import PAGES
 from keys.api.documentation import document
 from keys.api.problems import PROBLEMS
 from keys.models import Plan, Scope

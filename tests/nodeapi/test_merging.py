@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from jsonrpc.stream import CHUNK_BYTES, Stream
-from nodeapi.filters.merging import MergedArray
+from nodeapi.filters.filters import MergedArray
 from nodeapi.results.spool import Spool, SpoolCount
 
 LONG = orjson.dumps(["x" * 1000] * (3 * CHUNK_BYTES // 1000))

@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from keys.models import User
 from nodeapi.models import TransactionRecord
-from nodeapi.status.record_sizes import BLOCKS, RecordSizes, newest_record_sizes
+from nodeapi.status.facts import BLOCKS, RecordSizes, newest_record_sizes
 from tests.support.records import Recorded, add_recorded_block
 from tests.support.rows import make_network, set_head
 

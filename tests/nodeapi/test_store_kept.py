@@ -18,7 +18,7 @@ from nodeapi.chain.trie_at import TooManyChanges, trie_at
 from nodeapi.methods import registry
 from nodeapi.methods.context import Context
 from nodeapi.models import Block, LogBackfill
-from nodeapi.proofs import limits
+from nodeapi.results import proofs
 from nodeapi.store import kept
 from nodeapi.store.kept import KeptData
 from tests.nodeapi.chain.trees import genesis, tree
@@ -74,7 +74,7 @@ def capabilities(running: Serving) -> Any:
 def test_oldest_proof_is_the_oldest_that_can_be_computed(
     monkeypatch: pytest.MonkeyPatch, max_changes: int, first_blocks: int
 ) -> None:
-    monkeypatch.setattr(limits, "MAX_CHANGES", max_changes)
+    monkeypatch.setattr(proofs, "MAX_CHANGES", max_changes)
     monkeypatch.setattr(kept, "_FIRST_BLOCKS", first_blocks)
     network = imported()
     proven = [n for n in range(HEAD + 1) if is_proven(network, n, max_changes)]
@@ -87,7 +87,7 @@ def test_oldest_proof_is_the_oldest_that_can_be_computed(
 def test_kept_nodes_prove_older_blocks(
     monkeypatch: pytest.MonkeyPatch, keep_proofs: int | str
 ) -> None:
-    monkeypatch.setattr(limits, "MAX_CHANGES", 0)
+    monkeypatch.setattr(proofs, "MAX_CHANGES", 0)
     network = imported(plain=2, keep_proofs=keep_proofs)
     assert [is_proven(network, number, 0) for number in (1, 2)] == [False, True]
     window = None if keep_proofs == "all" else keep_proofs
@@ -96,7 +96,7 @@ def test_kept_nodes_prove_older_blocks(
 
 
 def test_capabilities_name_the_oldest_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MAX_CHANGES", 0)
+    monkeypatch.setattr(proofs, "MAX_CHANGES", 0)
     network = imported(plain=2, keep_proofs=64)
     LogBackfill.objects.create(network=network, missing_below=4)
     whole = {"disabled": False, "oldestBlock": "0x0"}

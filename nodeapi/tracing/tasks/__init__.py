@@ -13,9 +13,7 @@ from nodeapi.tracing.tasks import (
     building,
     call_traces,
     calls,
-    parity,
     proofs,
-    sidecars,
     simulate,
     state_ranges,
 )
@@ -26,9 +24,7 @@ TASKS: dict[str, Task] = {
     **building.TASKS,
     **call_traces.TASKS,
     **calls.TASKS,
-    **parity.TASKS,
     **proofs.TASKS,
-    **sidecars.TASKS,
     **simulate.TASKS,
     **state_ranges.TASKS,
 }

@@ -1,4 +1,4 @@
-"""Task that traces a block. Its parent has to be stored, the block itself need not be.
+"""Tasks that trace a block, or search the traces of many blocks.
 
 Source: go-ethereum v1.17.2, eth/tracers/api.go `TraceBlock`
 """
@@ -19,17 +19,21 @@ from evm.tracers.derived import RecordedTransaction
 from evm.tracers.frame_events import Events
 from evm.tracers.record import RecordTooLarge
 from evm.tracers.steps import TracerError
+from jsonrpc.errors import RpcError
 from nodeapi.chain.replay import Origin, Replay
 from nodeapi.documents.blocks import transaction_document
 from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.tracing.context import (
     SERVER_ERROR,
+    TaskContext,
     TaskFailed,
     TaskResult,
     TransientFailure,
 )
+from nodeapi.tracing.execution import snapshot
 from nodeapi.tracing.jobs import JavaScriptProgram, tracer_from_json
 from nodeapi.tracing.outputs import Output
+from nodeapi.tracing.trace_filter import TraceFilter, TraceSearch
 from nodeapi.tracing.tracer_runs import TracerRun, events_of
 
 if TYPE_CHECKING:
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     from nodeapi.tracing.context import Task, TaskContext
     from nodeapi.tracing.jobs import Executed
     from nodeapi.tracing.states import BlockState
+
 
 _CANONICAL = (
     "SELECT 1 FROM nodeapi_block WHERE network_id = %s AND number = %s AND is_canonical"
@@ -162,4 +167,21 @@ def _identity(block: Block, index: int) -> RecordedTransaction:
     )
 
 
-TASKS: dict[str, Task] = {"traceBlock": trace_block}
+def trace_filter(context: TaskContext, arguments: Any) -> bytes:
+    """Return the flat traces that a `TraceFilter` admits.
+
+    The job's block is the last one of the filter. Raises: TransientFailure.
+    """
+    wanted = TraceFilter.from_json(arguments)
+    output = Output(context.write)
+    connection = context.connection
+    search = TraceSearch(connection, context.network_id, context.block_hash, wanted)
+    try:
+        with snapshot(connection):
+            search.run(output.write)
+    except RpcError as error:
+        raise TransientFailure(error.code, error.message, error.data) from error
+    return output.result()
+
+
+TASKS: dict[str, Task] = {"traceBlock": trace_block, "trace_filter": trace_filter}

@@ -1,4 +1,4 @@
-"""The task that builds a block from transactions, without importing it.
+"""Tasks for transactions in no block: building a block of them, and verifying proofs.
 
 Source: go-ethereum v1.17.2, eth/catalyst/api_testing.go, miner/worker.go,
 beacon/engine/types.go
@@ -34,12 +34,14 @@ from evm.world import World
 from nodeapi.chain.trie_at import TooManyChanges, trie_at
 from nodeapi.mempool.alive import alive
 from nodeapi.sending.decoding import Sidecar, Submission, decode_submission
+from nodeapi.sending.proofs import verify_proofs
 from nodeapi.sending.rules import InvalidTransaction, check_signature
 from nodeapi.tracing.context import SERVER_ERROR, TaskFailed, TaskResult
 from nodeapi.tracing.execution import snapshot
 
 if TYPE_CHECKING:
     from nodeapi.tracing.context import Task, TaskContext
+
 
 MIN_TIP = 1_000_000
 """Wei per gas that a pooled transaction has to pay the fee recipient: geth's default."""
@@ -278,4 +280,21 @@ def _quantity(value: int | None) -> str | None:
     return None if value is None else hex(value)
 
 
-TASKS: dict[str, Task] = {"build_block": build_block}
+def verify_sidecar(context: TaskContext, arguments: dict[str, Any]) -> bytes:
+    """Verify the proofs of a blob transaction that follows all other rules.
+
+    arguments: `raw`, the transaction in its network form; `has_cell_proofs`, see
+        `nodeapi.sending.proofs`.
+
+    Raises: TaskFailed with geth's text.
+    """
+    submission = decode_submission(bytes.fromhex(arguments["raw"][2:]))
+    assert submission.sidecar is not None
+    try:
+        verify_proofs(submission.sidecar, has_cell_proofs=arguments["has_cell_proofs"])
+    except InvalidTransaction as error:
+        raise TaskFailed(SERVER_ERROR, str(error)) from None
+    return b"null"
+
+
+TASKS: dict[str, Task] = {"build_block": build_block, "verify_sidecar": verify_sidecar}

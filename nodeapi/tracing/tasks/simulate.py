@@ -12,7 +12,7 @@ from evm.trie import NodeCache
 from nodeapi.arguments.simulations import decode_simulation
 from nodeapi.chain.trie_at import NODES_CACHED, TooManyChanges, trie_at
 from nodeapi.documents.simulated import simulated_block_document
-from nodeapi.proofs.limits import MAX_CHANGES
+from nodeapi.results.proofs import MAX_CHANGES
 from nodeapi.tracing.context import TaskFailed, TaskResult, TransientFailure
 from nodeapi.tracing.execution import snapshot
 

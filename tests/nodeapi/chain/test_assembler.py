@@ -1,8 +1,7 @@
 import pytest
 
 from abi.encoding import call_data, mapping_slot, selector, topic
-from samples.assembler import AssemblerError, assemble, init_code
-from samples.opcodes import OPCODES
+from samples.assembler import OPCODES, AssemblerError, assemble, init_code
 from tests.support.tokens import error_reason
 
 

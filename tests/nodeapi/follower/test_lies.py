@@ -11,7 +11,7 @@ from eth_typing import Address, Hash32
 
 from evm.blocks import Block, Withdrawal
 from nodeapi.models import QuarantinedBlock
-from nodeapi.status.quarantine import release_block
+from nodeapi.status.facts import release_block
 from samples.builder import ChainBuilder
 from samples.signers import Signer
 from tests.nodeapi.follower.conftest import StartNode

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from nodeapi.node import database_conninfo
-from nodeapi.tracing.database import connect
+from nodeapi.tracing.worker import connect
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,4 +1,4 @@
-"""Proofs of an account and its slots as JSON.
+"""Proofs of an account and its slots as JSON, and their limit.
 
 Source: EIP-1186; go-ethereum internal/ethapi/api.go, GetProof
 """
@@ -15,6 +15,11 @@ from nodeapi.encoding import data, quantity
 
 if TYPE_CHECKING:
     from evm.trie_proofs import KeyProof
+
+
+MAX_CHANGES = 50_000
+"""Most account versions since a block for which its tries are computed. They take some
+3 seconds and 100 MB."""
 
 
 def storage_root(account: KeyProof) -> bytes:
