@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
 from jsonrpc.calls import Call, Context, answered, refused
@@ -12,12 +12,16 @@ from jsonrpc.errors import InternalError, RequestTimedOut, ResponseTooLarge, Rpc
 from jsonrpc.later import Later, when_all_done
 from jsonrpc.reservations import Reservations
 from jsonrpc.stream import ResultTooLarge, Stream
+from jsonrpc.turns import LoopTurns
 
 _AT_ONCE = 100
 """Calls of a batch that are executed concurrently.
 
 The number is high enough to merge their look-ups. It is low enough to bound the data that
 a batch reads before its response is found to be full."""
+
+_TURN_CALLS = 25
+"""Calls that are started in one turn on the event loop: about a millisecond."""
 
 _SLOW_AT_ONCE = 8
 """Calls of slow methods that are executed concurrently. Each reads much more."""
@@ -50,6 +54,7 @@ class Batches:
         self._response_bytes = response_bytes
         self._seconds = seconds
         self._slow_seconds = slow_seconds
+        self._turns = LoopTurns()
         self._reservations = Reservations(in_progress_bytes, in_progress_bytes // 2)
         # Slow batches may last for minutes. Others do not wait for them.
         slow_bytes = in_progress_bytes // 2
@@ -69,7 +74,7 @@ class Batches:
         reservations = self._slow_reservations if is_slow else self._reservations
         share = 1.0 if is_slow else min(1.0, len(calls) / _AT_ONCE)
         size = int(self._response_bytes * share)
-        reservation = reservations.reserve(context.payer, size)
+        reservation = reservations.reserve(context.customer, size)
         try:
             if reservation.admitted is not None:
                 deadline = started + self._patience(calls)
@@ -90,7 +95,7 @@ class Batches:
         answers: list[bytes] = []
         left_bytes = self._response_bytes
         rest = iter(calls)
-        for portion in self._portions(rest, context):
+        async for portion in self._portions(rest, context):
             deadline = started + self._patience([call for call, _ in portion])
             is_late = await _wait(portion, deadline, gone)
             for call, outcome in portion:
@@ -110,13 +115,15 @@ class Batches:
                 break
         return answers
 
-    def _portions(
+    async def _portions(
         self, calls: Iterator[Call], context: Context
-    ) -> Iterator[list[_Started]]:
+    ) -> AsyncIterator[list[_Started]]:
         """Start the calls of a batch, and yield them in portions."""
         portion: list[_Started] = []
         slow = 0
-        for call in calls:
+        for count, call in enumerate(calls, 1):
+            if count % _TURN_CALLS == 0:
+                await self._turns.wait(context.customer)
             portion.append((call, _start(call, context)))
             slow += call.is_slow
             if len(portion) == _AT_ONCE or slow == _SLOW_AT_ONCE:

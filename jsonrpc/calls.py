@@ -32,8 +32,8 @@ class Context(Protocol):
         """The id that identifies the request in the log."""
 
     @property
-    def payer(self) -> Hashable:
-        """The API key's id. All batches of one key share a memory limit."""
+    def customer(self) -> Hashable:
+        """The id of the account. All its batches share a limit of memory, and turns."""
 
     @property
     def site(self) -> str:

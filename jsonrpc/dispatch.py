@@ -68,7 +68,7 @@ class Limits:
 
     response_bytes: size of a batch's results. Further calls are rejected.
     in_progress_bytes: memory reserved for the responses of batches in progress. One
-        payer can have half of it. Slow batches have half as much, reserved separately.
+        customer can have half of it. Slow batches have half as much, reserved separately.
     seconds: time limit until the response begins.
     slow_seconds: the same for slow methods.
     """

@@ -53,7 +53,7 @@ class Connections:
         probe_interval: float = 1.0,
     ) -> None:
         self._conninfo = conninfo
-        self._size = size
+        self.size = size
         self._query_timeout = query_timeout
         self._connect_timeout = connect_timeout
         self._probe_interval = probe_interval
@@ -138,7 +138,7 @@ class Connections:
     def _want_connection(self) -> None:
         if self._down is not None:
             self._refuse_all(self._down)
-        elif self._opening is None and len(self._all) < self._size:
+        elif self._opening is None and len(self._all) < self.size:
             self._opening = self.loop.create_task(self._open())
 
     async def _open(self) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn, TypeVar
@@ -21,6 +23,7 @@ from jsonrpc.errors import RpcError, ServiceUnavailable
 from jsonrpc.later import Later
 from jsonrpc.params import Schema
 from jsonrpc.registry import Method, MethodRegistry
+from jsonrpc.turns import Turns
 from nodeapi.errors.access import NetworkPreparing
 from nodeapi.methods.context import Context
 from nodeapi.methods.eth_calls import AskedCall
@@ -37,6 +40,12 @@ T = TypeVar("T")
 
 LONG_BYTES = 2**14
 """A longer body may take more than a millisecond to parse."""
+
+_SWITCH_SECONDS = 0.0005
+"""Time after which a thread of a serving process yields to another one; 5 ms by default."""
+
+_MAX_PAUSE_SECONDS = 0.1
+"""Longest pause between two long bodies."""
 
 _WHILE_PREPARING = frozenset(
     {
@@ -85,7 +94,7 @@ class Calls:
         if len(body) <= LONG_BYTES:
             return dispatcher.respond(body, context, gone)
         return self._long_bodies.prepare(
-            partial(dispatcher.prepare, body, context)
+            partial(dispatcher.prepare, body, context), context.customer
         ).then(dispatcher.answer, context, gone)
 
     def refuse(self, body: bytes, error: RpcError, site: str) -> Reply:
@@ -94,28 +103,40 @@ class Calls:
 
 
 class LongBodies:
-    """Parses and decodes long request bodies one at a time, in a thread.
+    """Parses and decodes long request bodies one at a time, in a thread, in turns.
 
     Decoding the arguments in a body of 5 MB takes up to a third of a second. In a thread,
     other requests are answered between its steps. Parsing JSON holds Python's lock: 5 MB
     of empty arrays take a tenth of a second or more. If many such bodies were parsed at
     once, no other request would be answered until then, and the process's heartbeat would
-    stop for so long that its supervisor replaces it.
+    stop for so long that its supervisor replaces it. Hence there is a pause between two
+    bodies, as long as the first one has taken.
     """
 
     def __init__(self) -> None:
-        self._turn = asyncio.Lock()
+        self._turns = Turns(1)
+        self._pause_end = 0.0
+        # The event loop waits for this time whenever the thread has Python's lock.
+        sys.setswitchinterval(_SWITCH_SECONDS)
 
-    def prepare(self, prepare: Callable[[], T]) -> Later[T]:
-        """Return what a function makes of a long body, after earlier ones.
+    def prepare(self, prepare: Callable[[], T], customer: Hashable) -> Later[T]:
+        """Return what a function makes of a long body, when it is its customer's turn.
 
         prepare: is called in a thread.
         """
-        return Later.from_coroutine(self._prepare_in_turn(prepare))
+        return Later.from_coroutine(self._prepare_in_turn(prepare, customer))
 
-    async def _prepare_in_turn(self, prepare: Callable[[], T]) -> T:
-        async with self._turn:
-            return await asyncio.to_thread(_without_collections, prepare)
+    async def _prepare_in_turn(self, prepare: Callable[[], T], customer: Hashable) -> T:
+        async with self._turns.place(customer):
+            begun = time.monotonic()
+            if begun < self._pause_end:
+                await asyncio.sleep(self._pause_end - begun)
+                begun = time.monotonic()
+            try:
+                return await asyncio.to_thread(_without_collections, prepare)
+            finally:
+                now = time.monotonic()
+                self._pause_end = now + min(now - begun, _MAX_PAUSE_SECONDS)
 
 
 def _without_collections(prepare: Callable[[], T]) -> T:

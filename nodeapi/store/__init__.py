@@ -21,6 +21,7 @@ the connection if the answer has begun; the log names the record.
 
 from __future__ import annotations
 
+from jsonrpc.turns import Turns
 from networks.directory import Directory
 from nodeapi.results.spool import SpoolCount
 from nodeapi.store.accounts import AccountReads
@@ -79,6 +80,7 @@ class Store(
         super().__init__(connections, directory, BytesCache[CacheKey](cache_bytes))
         self.spooled = spooled or SpoolCount()
         self.log_connections = log_connections or connections
+        self.log_searches = Turns(self.log_connections.size)
         self.max_logs = max_logs
 
     def task_outcome(self, network_id: int, name: TaskName) -> bytes | None:

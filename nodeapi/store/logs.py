@@ -6,7 +6,6 @@ stored receipts, and are compared with the filter before they are returned.
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from collections.abc import AsyncGenerator, Hashable, Iterable, Iterator
 from contextlib import aclosing
@@ -15,6 +14,7 @@ from functools import partial
 
 from jsonrpc.errors import InvalidParams
 from jsonrpc.later import DONE, Later
+from jsonrpc.turns import LoopTurns, Turns
 from networks.directory import Directory, NetworkView
 from nodeapi.documents.receipts import (
     HEAD_BYTES,
@@ -63,8 +63,15 @@ MAX_EVENTS = 1_000
 """Maximum number of combinations of addresses and first topics that are searched for as
 combinations."""
 
-_TURN_BYTES = 2**18
-"""Size of the logs that are compared before other tasks run: about half a millisecond."""
+_TURN_BYTES = 2**17
+"""Size of the logs that are compared with a filter in one turn on the event loop: about a
+millisecond."""
+
+_TURN_LOGS = 300
+"""Number of logs that are compared with a filter in one turn on the event loop."""
+
+_RECEIPT_BYTES = 2**11
+"""A receipt takes at least as long as logs of this size, because it is decompressed."""
 
 _ADVICE = "request fewer blocks"
 
@@ -97,6 +104,9 @@ class LogReads(TransactionReads):
     ) -> None:
         super().__init__(connections, directory, cache)
         self.log_connections = connections
+        self.log_searches = Turns(connections.size)
+        """Searches in several blocks, each of which needs a connection again and again."""
+        self._turns = LoopTurns()
         self._indexed: set[int] = set()
         """Ids of the networks whose blocks all are in the index."""
 
@@ -118,7 +128,8 @@ class LogReads(TransactionReads):
             return Later(answer)
         logs = self._cache.get(("logs", network_id, block_hash))
         if logs is not None:
-            return Later(self._matching_array((network_id, block_hash), logs, wanted))
+            block = (network_id, block_hash)
+            return self._matching_array(block, logs, wanted, owner)
         found = Later.from_future(self._block_receipts.get((network_id, block_hash)))
         return found.then(
             partial(self._logs_in_row, (network_id, block_hash), wanted, owner)
@@ -205,14 +216,14 @@ class LogReads(TransactionReads):
         owner: Hashable,
     ) -> Answer:
         await self._require_index(network_id, first)
-        rows = await self._search(network_id, first, last, wanted)
-        if len(rows) > self.max_logs:
-            beyond = read_int8(rows[self.max_logs][0] or b"") >> POSITION_BITS
-            raise TooManyLogs(self.max_logs, first, max(first, beyond - 1))
-        receipts = self._receipts_at(_transactions(rows))
-        return await _collected(
-            receipts, wanted, Spool(SHORT_BYTES, self.spooled, owner)
-        )
+        async with self.log_searches.place(owner):
+            rows = await self._search(network_id, first, last, wanted)
+            if len(rows) > self.max_logs:
+                beyond = read_int8(rows[self.max_logs][0] or b"") >> POSITION_BITS
+                raise TooManyLogs(self.max_logs, first, max(first, beyond - 1))
+            await self._turns.wait(owner)
+            receipts = self._receipts_at(_transactions(rows))
+            return await self._collected(receipts, wanted, owner)
 
     def _logs_in_row(
         self,
@@ -227,28 +238,82 @@ class LogReads(TransactionReads):
         block_id, weights = read_int8(row[0] or b""), read_int8_array(row[1] or b"")
         if sum(weights) > SHORT_RECEIPTS_BYTES:
             receipts = self._receipts_in_groups(block_id, weights)
-            spool = Spool(SHORT_BYTES, self.spooled, owner)
-            return Later.from_coroutine(_collected(receipts, wanted, spool))
+            return Later.from_coroutine(self._collected(receipts, wanted, owner))
         pairs = receipts_with_heads(row[2:])
         if sum(itertools.starmap(receipt_size, pairs)) > SHORT_BYTES:
-            spool = Spool(SHORT_BYTES, self.spooled, owner)
-            return Later.from_coroutine(_collected(at_hand(pairs), wanted, spool))
+            return Later.from_coroutine(self._collected(at_hand(pairs), wanted, owner))
         logs = b",".join(filter(None, itertools.starmap(log_documents, pairs)))
         self._cache.put(("logs", *block), logs)
-        return Later(self._matching_array(block, logs, wanted))
+        return self._matching_array(block, logs, wanted, owner)
 
     def _matching_array(
-        self, block: tuple[int, bytes], logs: bytes, wanted: LogFilter
-    ) -> bytes:
+        self,
+        block: tuple[int, bytes],
+        logs: bytes,
+        wanted: LogFilter,
+        owner: Hashable,
+    ) -> Later[Answer | None]:
         """Return the logs of a block that match as an array, and cache it.
 
         logs: separated by commas. An array of all logs is not cached beside them.
         """
         if wanted.matches_all:
-            return b"[%s]" % logs
-        answer = b"[%s]" % b",".join(_matching(logs, wanted))
+            return Later(b"[%s]" % logs)
+        texts = split_logs(logs)
+        if len(logs) > _TURN_BYTES:
+            return Later.from_coroutine(
+                self._matching_in_turns(block, texts, wanted, owner)
+            )
+        return Later(self._array(block, _matching(texts, wanted), wanted))
+
+    async def _matching_in_turns(
+        self,
+        block: tuple[int, bytes],
+        logs: list[bytes],
+        wanted: LogFilter,
+        owner: Hashable,
+    ) -> Answer:
+        found = []
+        for start in range(0, len(logs), _TURN_LOGS):
+            await self._turns.wait(owner)
+            found += _matching(logs[start : start + _TURN_LOGS], wanted)
+        return self._array(block, found, wanted)
+
+    def _array(
+        self, block: tuple[int, bytes], logs: list[bytes], wanted: LogFilter
+    ) -> bytes:
+        """Return matching logs as an array, and cache it."""
+        answer = b"[%s]" % b",".join(logs)
         self._cache.put(("logs", *block, wanted.digest()), answer)
         return answer
+
+    async def _collected(
+        self,
+        receipts: AsyncGenerator[StoredReceipt, None],
+        wanted: LogFilter,
+        owner: Hashable,
+    ) -> Answer:
+        """Return the matching logs of receipts as an array, compared in turns."""
+        spool = Spool(SHORT_BYTES, self.spooled, owner)
+        try:
+            separator = b"["
+            left = 0
+            async with aclosing(receipts):
+                async for receipt, head in receipts:
+                    left -= _RECEIPT_BYTES
+                    for log in split_logs(log_documents(receipt, head)):
+                        if left <= 0:
+                            await self._turns.wait(owner)
+                            left = _TURN_BYTES
+                        left -= len(log)
+                        if wanted.matches_members(*log_members(log)):
+                            spool.write(separator + log)
+                            separator = b","
+            spool.write(b"]" if separator == b"," else b"[]")
+            return spool.answer(_ADVICE)
+        except BaseException:
+            spool.close()
+            raise
 
     async def _require_index(self, network_id: int, first: int) -> None:
         """Check that all blocks from the first one on are in the index.
@@ -385,31 +450,5 @@ def _groups(found: list[_Found]) -> Iterator[list[_Found]]:
         yield group
 
 
-def _matching(logs: bytes, wanted: LogFilter) -> list[bytes]:
-    return [
-        log for log in split_logs(logs) if wanted.matches_members(*log_members(log))
-    ]
-
-
-async def _collected(
-    receipts: AsyncGenerator[StoredReceipt, None], wanted: LogFilter, spool: Spool
-) -> Answer:
-    """Return the matching logs of receipts as one array. Other tasks may run between."""
-    try:
-        separator = b"["
-        seen = 0
-        async with aclosing(receipts):
-            async for receipt, head in receipts:
-                logs = log_documents(receipt, head)
-                for log in _matching(logs, wanted):
-                    spool.write(separator + log)
-                    separator = b","
-                seen += len(logs)
-                if seen > _TURN_BYTES:
-                    seen = 0
-                    await asyncio.sleep(0)
-        spool.write(b"]" if separator == b"," else b"[]")
-        return spool.answer(_ADVICE)
-    except BaseException:
-        spool.close()
-        raise
+def _matching(logs: list[bytes], wanted: LogFilter) -> list[bytes]:
+    return [log for log in logs if wanted.matches_members(*log_members(log))]

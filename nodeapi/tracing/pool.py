@@ -12,6 +12,7 @@ from dataclasses import replace
 from jsonrpc.errors import InternalError, RpcError, ServiceUnavailable
 from jsonrpc.later import Later
 from jsonrpc.stream import Stream
+from jsonrpc.turns import FairQueue, Shares, Use
 from nodeapi.errors.execution import (
     SLICE_ADVICE,
     ExecutionTimedOut,
@@ -37,7 +38,6 @@ from nodeapi.tracing.pool_limits import PoolLimits
 from nodeapi.tracing.process import WorkerDied, WorkerProcess
 from nodeapi.tracing.wire import LENGTH, WorkerSettings
 from nodeapi.tracing.workers import Workers
-from nodeapi.turns import FairQueue, Shares, Use
 
 logger = logging.getLogger(__name__)
 

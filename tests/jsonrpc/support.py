@@ -47,7 +47,7 @@ class Caller:
     """A request's context."""
 
     request_id = "request-7"
-    payer = 1
+    customer = 1
     site = "https://node.example"
 
     def __init__(self) -> None:

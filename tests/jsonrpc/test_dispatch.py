@@ -267,11 +267,11 @@ async def answer_held(
     begun: list[int],
     held: asyncio.Event,
 ) -> list[Answer]:
-    """Answer bodies, each of a payer, whose calls of `hold` wait for an event."""
+    """Answer bodies, each of a customer, whose calls of `hold` wait for an event."""
     registry = support.MethodRegistry()
 
     async def hold(context: support.Caller) -> bytes:
-        begun.append(context.payer)
+        begun.append(context.customer)
         await held.wait()
         return b"1"
 
@@ -279,9 +279,9 @@ async def answer_held(
         registry.method(name, result={}, summary="Waits.", is_slow=name != "hold")(hold)
     dispatcher = Dispatcher(registry, limits, {})
     answers = []
-    for payer, body in bodies:
+    for customer, body in bodies:
         caller = support.Caller()
-        caller.payer = payer
+        caller.customer = customer
         answers.append(dispatcher.respond(body, caller))
     return await asyncio.gather(*answers)
 
@@ -301,7 +301,9 @@ def batch_of(method: str, count: int) -> bytes:
 )
 def test_batches_beyond_the_limits_wait(method, count, expected):
     limits = Limits(response_bytes=1000, in_progress_bytes=4000)
-    bodies = [(payer, batch_of(method, count)) for payer in (1, 2) for _ in range(30)]
+    bodies = [
+        (customer, batch_of(method, count)) for customer in (1, 2) for _ in range(30)
+    ]
     begun: list[int] = []
 
     async def scenario() -> list[Answer]:
@@ -309,7 +311,7 @@ def test_batches_beyond_the_limits_wait(method, count, expected):
         answers = asyncio.ensure_future(answer_held(bodies, limits, begun, held))
         await until(lambda: len(begun) >= sum(expected.values()))
         await loop_turns()
-        assert {payer: begun.count(payer) for payer in expected} == expected
+        assert {customer: begun.count(customer) for customer in expected} == expected
         held.set()
         return await answers
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
+import psutil
 import pytest
 
 from keys.models import Span, UsageBucket
+from keys.services import get_or_create_customer, issue_key
 from nodeapi.methods.execution import credits_for_gas
 from tests.nodeapi.tracing.test_tasks import BLOCKS, GENESIS, LOOP, REVERT, SLOT
 from tests.support import copies
 from tests.support.live import Live, api_key_of, live_service
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 PRICE = 2
 """Credits of eth_call."""
@@ -22,7 +25,8 @@ GAS = 2_600_000
 @pytest.fixture(scope="module")
 def live(module_db: None) -> Iterator[Live]:
     copies.chain("tasks", GENESIS, BLOCKS)
-    with live_service() as live:
+    # Without a limit of gas, loops end at the time limit, however fast the machine is.
+    with live_service(env={"NODEAPI_CALL_GAS": "0"}) as live:
         yield live
 
 
@@ -72,9 +76,10 @@ def test_errors_are_geths_also_from_the_cache(live: Live) -> None:
 def test_a_call_costs_credits_for_its_gas_also_from_the_cache(live: Live) -> None:
     secret = live.new_key()
     with live.api(key=secret) as api:
+        burns = {f"0x{LOOP.hex()}": {"code": "0xfe"}}  # uses all gas, and no time
         for _ in range(2):
-            spent = asked(LOOP, gas=hex(GAS))
-            assert api.error("eth_call", spent) == (-32000, "out of gas")
+            spent = ("eth_call", asked(LOOP, gas=hex(GAS)), "latest", burns)
+            assert api.error(*spent) == (-32000, "invalid opcode: INVALID")
         assert api.result("eth_call", asked(SLOT, 3)) == f"0x{10:064x}"
 
         expected = 3 * PRICE + 2 * credits_for_gas(GAS)
@@ -89,6 +94,42 @@ def test_a_call_that_takes_too_long_costs_as_much_as_the_largest(live: Live) -> 
             assert message == "execution aborted (timeout = 200ms)"
         expected = PRICE + credits_for_gas(50_000_000)
         wait_until(lambda: credits_of(secret) >= expected)
+
+
+def test_long_calls_of_a_customer_do_not_delay_others(live: Live) -> None:
+    """The customer uses two keys, and as many connections as there are workers, twice."""
+    other = issue_key(owner=get_or_create_customer(email="other@example.org"))
+    live.secrets.append(other.secret)
+    ended: list[str] = []
+
+    def call(key: str, number: int) -> None:
+        with live.api(key=key) as api:
+            ended.append(api.error("eth_call", asked(LOOP, number))[1])
+
+    keys = [live.new_key() for _ in range(2)]
+    long = [
+        threading.Thread(target=call, args=(keys[number % 2], number))
+        for number in range(4)
+    ]
+    with live.api(key=other.secret) as api:
+        assert api.result("eth_call", asked(SLOT, 30)) == f"0x{37:064x}"
+        before = seconds_of_workers(live)
+        for thread in long:
+            thread.start()
+        wait_until(lambda: seconds_of_workers(live) > before + 0.5)
+        for slot in range(31, 34):
+            assert api.result("eth_call", asked(SLOT, slot)) == f"0x{slot + 7:064x}"
+        assert not ended
+    for thread in long:
+        thread.join(PATIENCE_SECONDS)
+    assert ended == ["execution aborted (timeout = 5s)"] * 4
+
+
+def seconds_of_workers(live: Live) -> float:
+    """Return the processor time of all processes that execute calls."""
+    (pid,) = live.server.pids
+    workers = psutil.Process(pid).children()
+    return sum(worker.cpu_times().user for worker in workers)
 
 
 def credits_of(secret: str) -> int:

@@ -64,7 +64,9 @@ def test_loop_turns_while_long_bodies_are_prepared_one_at_a_time() -> None:
     async def scenario() -> list[bool]:
         turning = asyncio.create_task(turn())
         bodies = LongBodies()
-        prepared = await asyncio.gather(*(bodies.prepare(prepare) for _ in range(5)))
+        prepared = await asyncio.gather(
+            *(bodies.prepare(prepare, "customer") for _ in range(5))
+        )
         turning.cancel()
         return prepared
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from nodeapi.turns import (
+from jsonrpc.turns import (
     RECENT_SECONDS,
     SLOW_SECONDS,
     FairQueue,

@@ -1,7 +1,4 @@
-"""Fair shares of customers in what they use together: processes, connections, the loop.
-
-A customer is an account, whichever of its keys it uses; see `Context.customer`.
-"""
+"""Fair shares of customers in what they use together: processes, connections, the loop."""
 
 from __future__ import annotations
 
