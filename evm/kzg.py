@@ -120,9 +120,17 @@ def cell_proofs(blob: bytes) -> list[bytes]:
     return list(proofs)
 
 
+def prepare() -> None:
+    """Load the trusted setup, which the first proof of a process needs otherwise.
+
+    This takes 0.6 to 2 s, in which no other thread of the process runs.
+    """
+    _trusted_setup()
+
+
 @cache
 def _trusted_setup() -> Any:
-    """Load the trusted setup of mainnet, which py-evm contains, once: 0.6 s."""
+    """Load the trusted setup of mainnet, which py-evm contains, once."""
     path = Path(eth.__file__).parent / "_utils" / "kzg_trusted_setup.txt"
     return ckzg.load_trusted_setup(str(path), 0)
 

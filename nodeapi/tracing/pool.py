@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Hashable
+from collections.abc import Coroutine, Hashable
 from dataclasses import replace
 
 from jsonrpc.errors import InternalError, RpcError, ServiceUnavailable
@@ -40,6 +40,9 @@ from nodeapi.tracing.wire import LENGTH, WorkerSettings
 from nodeapi.tracing.workers import Workers
 
 logger = logging.getLogger(__name__)
+
+IDLE_SECONDS = 1.0
+"""Interval at which the pool looks whether a worker is idle."""
 
 
 class _Run:
@@ -90,7 +93,8 @@ class TracePool:
         for the turn of another one, even for the same task."""
         self._weight = 0
         """Weight of all these tasks."""
-        self._arrays: set[asyncio.Task[None]] = set()
+        self._using: set[asyncio.Task[None]] = set()
+        """Tasks of the event loop that use a worker, and are cancelled at the end."""
         self._short: Counter[Hashable] = Counter()
         """Weight of the short tasks for which each key's requests wait."""
         self.requests: dict[Hashable, Counter[Hashable]] = defaultdict(Counter)
@@ -202,7 +206,7 @@ class TracePool:
 
     async def close(self) -> None:
         """Cancel all jobs and kill all workers."""
-        running = [*(run.task for run in self._runs.values()), *self._arrays]
+        running = [*(run.task for run in self._runs.values()), *self._using]
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
@@ -288,7 +292,37 @@ class TracePool:
         """Return a worker for a place. Its start does not count for the customer."""
         worker = await self.workers.take()
         use.begun = time.monotonic()
+        if not worker.is_prepared:
+            worker.is_prepared = True
+            self._start(self._prepare(worker))
         return worker
+
+    async def _prepare(self, worker: WorkerProcess) -> None:
+        """Let a worker load what rare tasks need, when nobody waits for it.
+
+        Another worker stays free meanwhile, if there are several.
+        """
+        idle, enough = self.workers.idle, min(2, self._limits.workers)
+        while worker not in idle or self._places < enough:
+            await asyncio.sleep(IDLE_SECONDS)
+            if not worker.is_alive:
+                return
+        idle.remove(worker)
+        self._places -= 1
+        is_well = False
+        try:
+            await worker.prepare()
+            is_well = True
+        except (WorkerDied, TimeoutError):
+            logger.warning("trace worker %s died while it was idle", worker.pid)
+        finally:
+            self.workers.release(worker, is_well)
+
+    def _start(self, coroutine: Coroutine[None, None, None]) -> None:
+        """Run a coroutine that uses a worker."""
+        task = asyncio.create_task(coroutine)
+        self._using.add(task)
+        task.add_done_callback(self._using.discard)
 
     def _push(self, owner: Hashable, item: _Run | QueuedTask) -> None:
         """Add a job to the queue of a customer."""
@@ -323,9 +357,7 @@ class TracePool:
             if tasks:
                 self._places -= 1
                 use = self._shares.begin(owner, time.monotonic())
-                array = asyncio.create_task(self._run_tasks(use, tasks))
-                self._arrays.add(array)
-                array.add_done_callback(self._arrays.discard)
+                self._start(self._run_tasks(use, tasks))
 
     def _may_start(self, owner: Hashable) -> bool:
         """Return whether a customer may have a free worker."""

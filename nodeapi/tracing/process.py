@@ -43,6 +43,8 @@ class WorkerProcess:
         self._unread = bytearray()
         self.spool: ResultFile | None = None
         """The file that the worker keeps for the next long result of a task."""
+        self.is_prepared = False
+        """Whether `prepare` was called, or will be as soon as the pool is idle."""
         self._process: Forked | None = None
         self._spawning: asyncio.Task[None] | None = None
         self._socket, self._theirs = socket.socketpair()
@@ -68,6 +70,15 @@ class WorkerProcess:
         await asyncio.shield(self._spawning)
         self._theirs.close()
         await self._send(self._settings.encode(), [])
+        async with asyncio.timeout(START_SECONDS):
+            await self._receive()
+
+    async def prepare(self) -> None:
+        """Let the process load what rare tasks need.
+
+        Raises: WorkerDied, TimeoutError.
+        """
+        await self._send(wire.PREPARE, [])
         async with asyncio.timeout(START_SECONDS):
             await self._receive()
 

@@ -25,6 +25,10 @@ LENGTH = struct.Struct(">Q")
 HEAD = struct.Struct(">cI")
 """Prefix of a worker's message: its kind, and the length of the rest."""
 
+PREPARE = b"prepare"
+"""A message to a worker: it loads what the first proof of a blob needs. It answers with
+READY."""
+
 READY = b"r"
 PROGRESS = b"p"
 """The worker begins the next transaction, or a long task makes progress."""

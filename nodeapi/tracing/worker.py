@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 import orjson
 import psycopg
 
+from evm import kzg
 from nodeapi.results.spool import SpoolFull, SpoolWriter
 from nodeapi.tracing import wire
 from nodeapi.tracing.alarm import CHECK_SECONDS, Alarm
@@ -106,6 +107,10 @@ class Worker:
             message, descriptors = self._receive()
             if not message:
                 return
+            if message == wire.PREPARE:
+                kzg.prepare()
+                self._send(wire.READY)
+                continue
             if message.startswith(b"["):
                 self._keep_spool(descriptors)
                 self._run_tasks(message)

@@ -22,6 +22,7 @@ from nodeapi.errors.execution import (
 from nodeapi.node import database_conninfo
 from nodeapi.tracing import process
 from nodeapi.tracing.pool import TracePool
+from nodeapi.tracing.process import WorkerProcess
 from nodeapi.tracing.wire import LENGTH, MARKER, WorkerSettings
 from tests.nodeapi.tracing.pools import (
     DEEP,
@@ -51,6 +52,27 @@ def test_a_transaction_that_takes_too_long_is_given_up(
                 await pool.trace(job(network_id, LOOP, timeout=0.2), "key")
             assert children() == [pid]  # it noticed by itself
         assert len(await answer(pool, job(network_id, GREETINGS))) == 3
+
+    run(test, LIMITS)
+
+
+def test_an_idle_worker_loads_the_setup_for_proofs_of_blobs(
+    network_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare = WorkerProcess.prepare
+    prepared = []
+
+    async def noted(worker: WorkerProcess) -> None:
+        await prepare(worker)
+        prepared.append(worker.pid)
+
+    monkeypatch.setattr(WorkerProcess, "prepare", noted)
+
+    async def test(pool: TracePool) -> None:
+        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
+        await until(lambda: prepared)
+        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
+        assert children() == prepared
 
     run(test, LIMITS)
 
