@@ -26,7 +26,7 @@ from bench.racers import serve
 from bench.token_chain import in_folder
 from evm.tracers.record import RECORD_LIMIT_BYTES
 from nodeapi.chain.database import import_lock, importer_connection, pipeline
-from nodeapi.chain.importer import Importer, spare_garbage_collector
+from nodeapi.chain.importers import FileImporter, spare_garbage_collector
 from nodeapi.chain.networks import open_network, stored_config
 from nodeapi.chain.sources import with_next
 
@@ -42,7 +42,7 @@ def main(folder: Path, batch_blocks: int, *, watches: bool = True) -> None:
     ):
         network_id = open_network(connection, folder.name, genesis=chain.genesis())
         with import_lock(connection, network_id):
-            importer = Importer(
+            importer = FileImporter(
                 connection,
                 network_id,
                 stored_config(network_id),

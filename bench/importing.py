@@ -13,7 +13,7 @@ from statistics import median
 from bench.racers import Lap, racer
 from bench.rows import Row, median_ratio
 from bench.token_chain import build_in_process
-from nodeapi.chain.importer import BULK_BATCH_BLOCKS
+from nodeapi.chain.importers import BULK_BATCH_BLOCKS
 
 TRANSFERS = 150
 """Token transfers in each block."""

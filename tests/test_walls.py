@@ -50,7 +50,6 @@ PURE = [
     "nodeapi.sending",
     "nodeapi.follower.choice",
     "nodeapi.follower.health",
-    "nodeapi.follower.pace",
     "nodeapi.upstreams",
     "evm",
     "keys.allowlists",

@@ -11,7 +11,8 @@ block is executed, and writes a full batch while the next one is collected.
 Versions are stored for the canonical chain only. A side block is stored with its
 changes as a diff. A reorganisation exchanges diffs and versions in one transaction.
 
-An import from a file chooses the head by total difficulty and height. For a followed
-network `Importer.follow` moves the head: to a block on top of it, to another branch, or
+`writer` extends the chain and moves between branches. Of the two `importers`, the one for
+files chooses the head by total difficulty and height. For a followed network,
+`FollowingImporter.follow` moves the head: to a block on top of it, to another branch, or
 back to an ancestor, but never below the finalized block.
 """

@@ -34,7 +34,7 @@ class UnknownHead(LookupError):
 
 
 class MoveKind(StrEnum):
-    """The change of the canonical chain by one `Importer.follow`."""
+    """The change of the canonical chain by one `FollowingImporter.follow`."""
 
     NONE = "none"
     EXTENSION = "extension"
@@ -45,7 +45,7 @@ class MoveKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The change of the canonical chain by one `Importer.follow`."""
+    """The change of the canonical chain by one `FollowingImporter.follow`."""
 
     kind: MoveKind
     depth: int

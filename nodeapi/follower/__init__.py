@@ -2,9 +2,11 @@
 
 - `health`, `choice`: the health of an upstream, and the choice of the forkchoice, both
   without I/O.
-- `watcher`, `pool`: poll each upstream, in the event loop of a separate thread.
-- `line`: finds and downloads the blocks between our chain and the chosen head.
-- `follower`: imports these blocks and makes the chosen head canonical.
+- `watcher`, `pool`: poll each upstream, in the event loop of a separate thread. `fork_stop`
+  finds the last block before a fork that is not supported.
+- `line`, `importing`: find, download and import the blocks between our chain and the chosen
+  head.
+- `follower`: chooses the head, makes it canonical, and ignores upstreams at fault.
 - `status`: writes progress and problems to the database.
 - `run`: runs the follower of one network until it is stopped.
 

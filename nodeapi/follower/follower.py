@@ -26,7 +26,7 @@ from nodeapi.follower.thread import IDLE_SECONDS, Stopped
 if TYPE_CHECKING:
     import psycopg
 
-    from nodeapi.chain.importer import Importer
+    from nodeapi.chain.importers import FollowingImporter
     from nodeapi.follower.thread import LoopThread
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class Follower:
 
     def __init__(
         self,
-        importer: Importer,
+        importer: FollowingImporter,
         connection: psycopg.Connection[Any],
         network_id: int,
         thread: LoopThread,

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
-    from nodeapi.chain.importer import Importer
+    from nodeapi.chain.importers import FollowingImporter
     from nodeapi.follower.thread import LoopThread
     from nodeapi.upstreams.source import BlockRef
 
@@ -121,7 +121,7 @@ class OwnChain:
 
     def __init__(
         self,
-        importer: Importer,
+        importer: FollowingImporter,
         connection: psycopg.Connection[Any],
         network_id: int,
         pool: UpstreamPool,

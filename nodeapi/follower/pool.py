@@ -83,13 +83,18 @@ class UpstreamPool:
         return [watcher for watcher, _ in self._watchers.values()]
 
     def views(self) -> list[View]:
-        """Return the views of the upstreams that are not excluded or in quarantine."""
+        """Return the views of the upstreams that are not excluded or in quarantine.
+
+        That of an unavailable upstream counts for `VIEW_SECONDS`.
+        """
+        oldest = time.monotonic() - VIEW_SECONDS
         return [
             watcher.view
             for watcher in self.watchers()
             if watcher.view is not None
             and not watcher.excluded
             and watcher.quarantined is None
+            and (watcher.view.is_current or watcher.viewed_at > oldest)
         ]
 
     def set_own_number(self, number: int) -> None:

@@ -22,9 +22,9 @@ from nodeapi.chain.database import (
     importer_connection,
     pipeline,
 )
-from nodeapi.chain.importer import (
+from nodeapi.chain.importers import (
     BULK_BATCH_BLOCKS,
-    Importer,
+    FollowingImporter,
     spare_garbage_collector,
 )
 from nodeapi.chain.networks import stored_config
@@ -92,11 +92,10 @@ def _follow(
         connection = stack.enter_context(importer_connection())
         if not stack.enter_context(_lock(connection, network_id, stop)):
             return
-        importer = Importer(
+        importer = FollowingImporter(
             connection,
             network_id,
             stored_config(network_id),
-            follows_forkchoice=True,
             batch_blocks=BULK_BATCH_BLOCKS,
             writer=stack.enter_context(importer_connection()),
             pipeline=stack.enter_context(pipeline()),

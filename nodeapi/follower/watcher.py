@@ -15,9 +15,9 @@ from eth_typing import Hash32
 from evm.chain_config import ChainConfig, UnsupportedFork
 from networks.directory import UpstreamView
 from nodeapi.follower.choice import Point, View, polled_view
-from nodeapi.follower.health import Health
-from nodeapi.follower.pace import Pace
-from nodeapi.forks.check import ForkCheck, InvalidForkConfig, check_forks, date
+from nodeapi.follower.fork_stop import ForkStop, fork_name, later_fork, search_fork
+from nodeapi.follower.health import Health, Pace
+from nodeapi.forks.check import ForkCheck, InvalidForkConfig, check_forks
 from nodeapi.upstreams.chain import fork_config
 from nodeapi.upstreams.client import UpstreamClient
 from nodeapi.upstreams.errors import (
@@ -84,20 +84,6 @@ class Quarantine:
     until: float
 
 
-@dataclass(frozen=True, slots=True)
-class ForkStop:
-    """The unsupported fork that an upstream's chain has reached.
-
-    last: the last block before the fork. newest: the upstream's newest block, whose hash
-        may not be verified.
-    text: names the first block of the fork, and the fork.
-    """
-
-    last: BlockRef
-    newest: Point
-    text: str
-
-
 class Watcher:
     """Polls an upstream at regular intervals, and when a notification arrives.
 
@@ -120,6 +106,8 @@ class Watcher:
         self.upstream = upstream
         self.view: View | None = None
         """The last view. It is not current after a failure."""
+        self.viewed_at = 0.0
+        """When `view` was last current, in seconds of the monotonic clock."""
         self.head: BlockRef | None = None
         """The head of the last successful poll."""
         self.health = Health()
@@ -287,8 +275,8 @@ class Watcher:
     def _became_unavailable(self, retry_after: float) -> float:
         """Mark the view as not current. Return the seconds until the next poll."""
         self._verified_at = None
-        if self.view is not None:
-            self.view = self.view.outdated()
+        if self.view is not None and self.view.is_current:
+            self.view, self.viewed_at = self.view.outdated(), time.monotonic()
         pause = self.health.backing_off_until - time.monotonic()
         return max(pause, retry_after, 0.0)
 
@@ -372,7 +360,7 @@ class Watcher:
             return error
         if head is None:
             raise UpstreamUnavailable("no latest block")
-        return self._later_fork(head) or head
+        return later_fork(head, self._expected.config) or head
 
     async def _tagged(self, tag: str) -> BlockRef | None:
         """Return the upstream's safe or finalized block, or None if it has none."""
@@ -383,48 +371,21 @@ class Watcher:
 
     # Forks that are not supported
 
-    def _later_fork(self, block: BlockRef) -> LaterFork | None:
-        """Return the error for a block if our schedule has an unsupported fork there."""
-        place = block.number, block.timestamp
-        if any(fork.is_active(*place) for fork in self._expected.config.unknown_forks):
-            return LaterFork(*place, block.hash, ())
-        return None
-
     async def _stop_before_fork(self, newest: LaterFork) -> None:
         """Take the last block before an unsupported fork as the upstream's head."""
+        config, point = self._expected.config, Point(newest.number, Hash32(newest.hash))
         stop = self.fork_stop
-        if stop is not None:
-            found = await self._before_fork(stop.last.number)
-            stop = stop if found == stop.last else None
-        if stop is None:
-            last, first = await self._search_fork(newest)
-            text = str(UnsupportedFork(self._name(first), f"block {last.number + 1}"))
-            stop = ForkStop(last, Point(newest.number, Hash32(newest.hash)), text)
+        if stop is None or await self._before_fork(stop.last.number) != stop.last:
+            last, first = await search_fork(self._before_fork, newest)
+            name = fork_name(first, config, self.forks)
+            text = str(UnsupportedFork(name, f"block {last.number + 1}"))
             logger.warning("upstream %s: %s", self.upstream.id, text)
-        head = stop.last
-        stop = replace(stop, newest=Point(newest.number, Hash32(newest.hash)))
+            stop = ForkStop(last, point, text)
         view = polled_view(
-            self.view, self.upstream.id, head, None, None, self._own_number()
+            self.view, self.upstream.id, stop.last, None, None, self._own_number()
         )
-        self.head, self.fork_stop = head, stop
-        self.view = replace(view, newest=stop.newest)
-
-    async def _search_fork(self, newest: LaterFork) -> tuple[BlockRef, LaterFork]:
-        """Return the last block before a fork, and the first one of the fork.
-
-        Every block of the fork is taken to be a descendant of those before it.
-        """
-        last = await self._before_fork(0)
-        if isinstance(last, LaterFork):
-            raise last
-        first = newest
-        while last.number + 1 < first.number:
-            found = await self._before_fork((last.number + first.number) // 2)
-            if isinstance(found, LaterFork):
-                first = found
-            else:
-                last = found
-        return last, first
+        self.head, self.fork_stop = stop.last, replace(stop, newest=point)
+        self.view = replace(view, newest=point)
 
     async def _before_fork(self, number: int) -> BlockRef | LaterFork:
         """Return the block with a number, or a LaterFork if it is of the fork."""
@@ -435,19 +396,7 @@ class Watcher:
                 return error
             if found is None:
                 raise UpstreamUnavailable(f"no block {number}")
-            return self._later_fork(found) or found
-
-    def _name(self, first: LaterFork) -> str:
-        """Return the name of the fork to which its first block belongs."""
-        for fork in self._expected.config.unknown_forks:
-            if fork.is_active(first.number, first.timestamp):
-                return fork.name
-        if "blockAccessListHash" in first.members:
-            return "amsterdam"
-        fork_of_upstream = self.forks.unsupported
-        if fork_of_upstream is not None and fork_of_upstream.time <= first.timestamp:
-            return f"the fork at {date(fork_of_upstream.time)}"
-        return f"a fork with the header members {', '.join(first.members)[:TEXT_LIMIT]}"
+            return later_fork(found, self._expected.config) or found
 
     async def _review_quarantine(self) -> None:
         """End the quarantine after its time, unless the invalid block is still there."""

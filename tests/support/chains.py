@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from django.db.models import F
@@ -18,10 +18,13 @@ from nodeapi.chain.audit import audit_block
 from nodeapi.chain.branches import DEMOTED_SECONDS
 from nodeapi.chain.database import import_lock, importer_connection, pipeline
 from nodeapi.chain.forkchoice import Forkchoice
-from nodeapi.chain.importer import Importer
+from nodeapi.chain.importers import FileImporter, FollowingImporter
 from nodeapi.chain.networks import open_network, stored_config
 from nodeapi.chain.sources import with_next
+from nodeapi.chain.writer import ChainWriter
 from nodeapi.models import Reorganisation
+
+Writer = TypeVar("Writer", bound=ChainWriter)
 
 # What must be equal after the same blocks, however they came in. Ids are not named.
 _ROWS = {
@@ -58,14 +61,36 @@ def importer(
     genesis: dict[str, Any] | None,
     *,
     forkchoice: Forkchoice | None = None,
-    follows_forkchoice: bool = False,
-    batch_blocks: int = 8,
-    record_limit_bytes: int | None = RECORD_LIMIT_BYTES,
-) -> Iterator[Importer]:
+    **options: Any,
+) -> Iterator[FileImporter]:
     """Give an importer into a network, made from its genesis when it is new.
 
     The network is prepared at the end of the block, as at the end of a file.
     """
+    with _importer(FileImporter, slug, genesis, **options) as target:
+        if forkchoice is not None:
+            target.adopt(forkchoice)
+        yield target
+
+
+@contextmanager
+def following_importer(
+    slug: str, genesis: dict[str, Any] | None, **options: Any
+) -> Iterator[FollowingImporter]:
+    """Give a follower's importer into a network, as `importer` does."""
+    with _importer(FollowingImporter, slug, genesis, **options) as target:
+        yield target
+
+
+@contextmanager
+def _importer(
+    kind: type[Writer],
+    slug: str,
+    genesis: dict[str, Any] | None,
+    *,
+    batch_blocks: int = 8,
+    record_limit_bytes: int | None = RECORD_LIMIT_BYTES,
+) -> Iterator[Writer]:
     with (
         importer_connection() as connection,
         importer_connection() as writer,
@@ -73,12 +98,10 @@ def importer(
     ):
         network_id = open_network(connection, slug, genesis=genesis)
         with import_lock(connection, network_id):
-            target = Importer(
+            target = kind(
                 connection,
                 network_id,
                 stored_config(network_id),
-                forkchoice=forkchoice,
-                follows_forkchoice=follows_forkchoice,
                 batch_blocks=batch_blocks,
                 writer=writer,
                 pipeline=reader,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from argparse import ArgumentParser
 from contextlib import closing
 from pathlib import Path
@@ -32,9 +33,9 @@ from nodeapi.chain.forkchoice import (
     ForkchoiceMismatch,
     parse_forkchoice,
 )
-from nodeapi.chain.importer import (
+from nodeapi.chain.importers import (
     BULK_BATCH_BLOCKS,
-    Importer,
+    FileImporter,
     spare_garbage_collector,
 )
 from nodeapi.chain.networks import (
@@ -43,9 +44,12 @@ from nodeapi.chain.networks import (
     network_to_import,
     stored_config,
 )
-from nodeapi.chain.progress import Progress
 from nodeapi.chain.sources import BlockFile, with_next
 from nodeapi.management.genesis_file import read_genesis
+
+_BAR_WIDTH = 24
+_SECONDS_PER_FRAME = 0.1
+_SECONDS_PER_LINE = 5.0
 
 
 class Command(BaseCommand):
@@ -120,11 +124,10 @@ class Command(BaseCommand):
                 ) as network_id,
                 import_lock(connection, network_id),
             ):
-                importer = Importer(
+                importer = FileImporter(
                     connection,
                     network_id,
                     stored_config(network_id),
-                    forkchoice=forkchoice,
                     batch_blocks=max(options["batch"], 1),
                     writer=writer,
                     pipeline=reader,
@@ -132,6 +135,8 @@ class Command(BaseCommand):
                 )
                 with closing(importer):
                     spare_garbage_collector()
+                    if forkchoice is not None:
+                        importer.adopt(forkchoice)
                     stream = options.get("stderr") or sys.stderr
                     self._import(importer, files, forkchoice, stream)
                 network = Network.objects.get(pk=network_id)
@@ -153,7 +158,7 @@ class Command(BaseCommand):
 
     def _import(
         self,
-        importer: Importer,
+        importer: FileImporter,
         files: list[BlockFile],
         forkchoice: Forkchoice | None,
         stream: TextIO,
@@ -215,3 +220,68 @@ def _forkchoice(path: Path | None) -> Forkchoice | None:
         return parse_forkchoice(path.read_text())
     except (OSError, ValueError) as error:
         raise CommandError(f"{path}: {_first_line(error)}") from error
+
+
+class Progress:
+    """Shows the share of bytes read, blocks/s, Mgas/s and the remaining time."""
+
+    def __init__(self, stream: TextIO, total_bytes: int) -> None:
+        self._stream = stream
+        self._total = max(total_bytes, 1)
+        self._is_terminal = stream.isatty()
+        self._interval = _SECONDS_PER_FRAME if self._is_terminal else _SECONDS_PER_LINE
+        self._started = self._shown = time.monotonic()
+        self.blocks = 0
+        self.known_blocks = 0
+        """Number of blocks that were imported before. The importing command counts
+        them."""
+        self._gas = 0
+
+    def add(self, number: int, gas_used: int, position: int) -> None:
+        """Count a block, and update the display at regular intervals.
+
+        position: bytes read so far, of the total.
+        """
+        self.blocks += 1
+        self._gas += gas_used
+        now = time.monotonic()
+        if now - self._shown >= self._interval:
+            self._shown = now
+            self._show(self._line(number, position, now))
+
+    def finish(self, number: int) -> None:
+        """Show the final totals."""
+        elapsed = max(time.monotonic() - self._started, 1e-9)
+        known = (
+            f", {self.known_blocks} were already stored" if self.known_blocks else ""
+        )
+        line = (
+            f"imported {self.blocks} blocks in {elapsed:.1f} s "
+            f"({self._rates(elapsed)}){known}; the head is {number}"
+        )
+        self._show(line + "\n" if self._is_terminal else line)
+
+    def _line(self, number: int, position: int, now: float) -> str:
+        elapsed = max(now - self._started, 1e-9)
+        share = min(position / self._total, 1.0)
+        left = elapsed / share - elapsed if share else 0.0
+        text = f"{share:4.0%} block {number} {self._rates(elapsed)} {_clock(left)} left"
+        if not self._is_terminal:
+            return text
+        filled = round(share * _BAR_WIDTH)
+        return f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}] {text}"
+
+    def _rates(self, elapsed: float) -> str:
+        return f"{self.blocks / elapsed:.1f} blocks/s {self._gas / elapsed / 1e6:.2f} Mgas/s"
+
+    def _show(self, line: str) -> None:
+        # \r and "erase to the end of the line": the bar is drawn over itself.
+        text = f"\r\x1b[K{line}" if self._is_terminal else f"{line}\n"
+        self._stream.write(text)
+        self._stream.flush()
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -160,7 +160,7 @@ import django
 django.setup()
 from nodeapi.chain.forkchoice import Forkchoice
 from tests.support import chains
-with chains.importer("net", None, follows_forkchoice=True) as importer:
+with chains.following_importer("net", None) as importer:
     importer.follow(Forkchoice(bytes.fromhex(sys.argv[1]), None, None))
 """
 
@@ -210,7 +210,7 @@ def test_a_reorganisation_that_is_killed_is_made_completely_or_not_at_all(
             connection.execute("DROP FUNCTION wait CASCADE")
     if where == "insert":
         assert after == before
-    with chains.importer("net", None, follows_forkchoice=True) as importer:
+    with chains.following_importer("net", None) as importer:
         importer.follow(wanted)
     if where == "commit":
         # PostgreSQL completes a commit whose client has gone.

@@ -23,7 +23,7 @@ from nodeapi.chain.forkchoice import (
     MoveKind,
     UnknownHead,
 )
-from nodeapi.chain.importer import Importer
+from nodeapi.chain.importers import FollowingImporter
 from nodeapi.chain.rows import HeadMoved
 from nodeapi.filters.storage import EXPIRY_SECONDS
 from nodeapi.models import Block, Reorganisation
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def following(slug: str = "net", **options: Any) -> Any:
-    return chains.importer(slug, genesis(), follows_forkchoice=True, **options)
+    return chains.following_importer(slug, genesis(), **options)
 
 
 def choice(
@@ -51,21 +51,21 @@ def choice(
     )
 
 
-def add(importer: Importer, *names: str) -> None:
+def add(importer: FollowingImporter, *names: str) -> None:
     for name in names:
         importer.add(tree()[name].raw)
 
 
-def add_line(importer: Importer, name: str) -> None:
+def add_line(importer: FollowingImporter, name: str) -> None:
     """Add a block and its ancestors, as far as they are unknown."""
     add(importer, *(n for n in tree()[name].line if not known(importer, n)))
 
 
-def known(importer: Importer, name: str) -> bool:
+def known(importer: FollowingImporter, name: str) -> bool:
     return importer.is_known(tree()[name].hash)
 
 
-def go(importer: Importer, head: str, **tags: str) -> Move:
+def go(importer: FollowingImporter, head: str, **tags: str) -> Move:
     add_line(importer, head)
     return importer.follow(choice(head, **tags))
 

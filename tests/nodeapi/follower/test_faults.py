@@ -19,7 +19,7 @@ from evm import rlp
 from evm.headers import EMPTY_UNCLES_HASH
 from networks.services import add_upstream
 from nodeapi.chain.database import importer_connection
-from nodeapi.follower import follower, importing
+from nodeapi.follower import follower, importing, pool
 from nodeapi.follower.watcher import FORK_STOP_SECONDS
 from nodeapi.models import Block
 from nodeapi.upstreams.blocks import header_of
@@ -238,6 +238,22 @@ def test_all_upstreams_down_and_up_again(start_node: StartNode) -> None:
             node.show(chain)
         net.wait_for(chain.blocks[-1])
         net.wait_for_alarm("")
+
+
+def test_the_head_of_an_unavailable_upstream_counts_for_a_while(
+    start_node: StartNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "VIEW_SECONDS", 1.0)
+    chain = grow(small_chain(), 5)
+    lower = start_node(chain)
+    lower.show(chain, 3)
+    lost = start_node(chain)
+    net = Net(lower, lost)
+    with net.followed():
+        net.wait_for(chain.blocks[-1])
+        lost.server.fault = upstream_server.hang_up
+        net.wait_for(chain.blocks[2])
+    assert net.reorganisations() == [(3, 2, 0)]
 
 
 def test_upstreams_are_changed_while_following(start_node: StartNode) -> None:

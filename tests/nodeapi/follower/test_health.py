@@ -1,7 +1,8 @@
-"""Backoff, latency and score of an upstream, as properties."""
+"""Backoff, latency, score and pace of an upstream."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from nodeapi.follower.health import (
     LONGEST_PAUSE_SECONDS,
     LONGEST_UNREACHABLE_SECONDS,
     Health,
+    Pace,
 )
 
 shares = st.floats(0, 1)
@@ -74,3 +76,40 @@ def test_failures_lag_and_latency_make_the_score_worse(
     assert Health().succeeded(latency + more).score(lag) > health.score(lag)
     assert health.score(lag + 1) > health.score(lag)
     assert health.failed(0.0, "", 0.5).score(lag) > health.score(lag)
+
+
+# The time between two polls
+
+
+def seconds(*heads: tuple[int, int], is_notified: bool = False) -> float:
+    pace = Pace()
+    for number, timestamp in heads:
+        pace.head(number, timestamp)
+    return pace.seconds(is_notified=is_notified)
+
+
+@pytest.mark.parametrize(
+    ("block_time", "wanted"), [(0, 0.2), (1, 0.2), (5, 1.0), (12, 2.0), (600, 2.0)]
+)
+def test_a_fifth_of_the_block_time_within_limits(
+    block_time: int, wanted: float
+) -> None:
+    assert seconds(*((n, n * block_time) for n in range(1, 40))) == wanted
+
+
+def test_skipped_heads_do_not_change_the_block_time() -> None:
+    assert seconds((1, 0), (4, 15), (5, 20), (9, 40)) == 1.0
+
+
+def test_a_new_block_time_is_noticed() -> None:
+    slow = [(n, n * 12) for n in range(20)]
+    quick = [(20 + n, 240 + n) for n in range(20)]
+    assert seconds(*slow, *quick) == 0.2
+
+
+def test_a_reorganisation_starts_afresh() -> None:
+    assert seconds((1, 0), (2, 50), (2, 51)) == 0.2
+
+
+def test_notified_upstreams_are_looked_at_less_often() -> None:
+    assert seconds((1, 0), (2, 12), is_notified=True) == 10.0

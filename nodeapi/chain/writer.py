@@ -1,8 +1,7 @@
-"""The importer: executes and verifies blocks, and commits them with the head."""
+"""Writes the canonical chain: executes and verifies blocks, and commits them with the head."""
 
 from __future__ import annotations
 
-import gc
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,14 +20,7 @@ from nodeapi.chain.batch import Batch
 from nodeapi.chain.branch import Branch
 from nodeapi.chain.branches import Branches, SideBlock, StoredBlock
 from nodeapi.chain.errors import detached
-from nodeapi.chain.forkchoice import (
-    Forkchoice,
-    Move,
-    Tags,
-    UnknownHead,
-    admitted,
-    set_forkchoice,
-)
+from nodeapi.chain.forkchoice import Forkchoice, Tags, set_forkchoice
 from nodeapi.chain.lookahead import Lookahead
 from nodeapi.chain.node_versions import NodeVersions, steps_of
 from nodeapi.chain.position import ANCESTORS_KEPT, Position, generation
@@ -45,23 +37,19 @@ if TYPE_CHECKING:
     import psycopg
 
     from evm.chain_config import ChainConfig
+    from evm.headers import Header
     from nodeapi.chain.database import Pipeline
-
-BULK_BATCH_BLOCKS = 32
-"""Blocks per commit in bulk imports, and thus the maximum to execute again after a crash.
-"""
 
 NODES_CACHED = 400_000
 """Cached trie nodes (120 to 260 MB): twice the branch nodes of a trie of 480,000 keys.
 """
 
 
-class Importer:
-    """Imports blocks into one network. Only one importer may run (see `import_lock`).
+class ChainWriter:
+    """Extends a network's canonical chain, stores side blocks, and moves to their branches.
 
-    There are two modes. For files, the block with the highest total difficulty or height
-    becomes the head, up to the head of a given forkchoice. For followed networks, the
-    caller moves the head with `follow`.
+    `nodeapi.chain.importers` decides which of these a block needs. Only one writer may run
+    (see `import_lock`).
     """
 
     _head: Position
@@ -78,11 +66,6 @@ class Importer:
     """The branch to which the last side block was added. None after the head changed."""
     _highest_side_block: int
     """Highest number of a side block. Side blocks above it don't exist."""
-    _followed: int
-    """Number of the head after the last `follow`."""
-    _frozen: bool
-    """Whether the forkchoice's head is reached. Further blocks do not extend the chain.
-    """
 
     def __init__(
         self,
@@ -90,8 +73,6 @@ class Importer:
         network_id: int,
         config: ChainConfig,
         *,
-        forkchoice: Forkchoice | None = None,
-        follows_forkchoice: bool = False,
         batch_blocks: int = 1,
         batch_gas: int = 200_000_000,
         writer: psycopg.Connection[Any] | None = None,
@@ -100,9 +81,6 @@ class Importer:
     ) -> None:
         """Start at the network's head. Block 0 has to be stored.
 
-        forkchoice: the desired head. Without it, total difficulty and height decide.
-        follows_forkchoice: only `follow` changes the branch of the head, regardless of
-            total difficulty and height. Can't be combined with `forkchoice`.
         batch_blocks, batch_gas: a batch is committed when it reaches one of these
             sizes.
         writer: a second connection, which commits a batch while the next one is
@@ -120,9 +98,6 @@ class Importer:
         self._verify = partial(
             verify_block, config=config, record_limit_bytes=record_limit_bytes
         )
-        assert forkchoice is None or not follows_forkchoice
-        self._forkchoice = forkchoice
-        self._follows_forkchoice = follows_forkchoice
         self._batch_blocks = batch_blocks
         self._batch_gas = batch_gas
         self._rows = Rows(connection, network_id)
@@ -130,40 +105,11 @@ class Importer:
         self._branches = Branches(connection, network_id)
         self._lookahead = Lookahead()
         self._open()
-        if forkchoice is not None:
-            self._adopt(forkchoice)
 
     @property
     def head(self) -> Block:
         """The newest canonical block, committed or pending."""
         return self._head.block
-
-    def add(self, raw: bytes, following: bytes | None = None) -> Block | None:
-        """Import a block and return it, or None if it is stored already.
-
-        following: the RLP of the next block, if known.
-
-        The block may stay pending until the next `commit`.
-
-        Raises: InvalidBlock (such as UnknownParent), after committing the preceding
-            blocks; RlpError if `raw` is not the RLP of a block; BelowFinalized, before
-            execution, if the block could never become canonical; ForkchoiceMismatch,
-            after which the importer can't be used any more.
-        """
-        block = self._lookahead.decode(raw)
-        header = block.header
-        extends = header.parent_hash == self.head.header.hash and not self._frozen
-        if not extends or (
-            header.number <= self._highest_side_block
-            and self._branches.find(header.hash) is not None
-        ):
-            return block if self._add_elsewhere(block) else None
-        try:
-            self._extend(block, raw, following)
-        except InvalidBlock:
-            self._keep_what_was_before()
-            raise
-        return block
 
     def is_known(self, block_hash: Hash32) -> bool:
         """Return whether a block is stored, canonical or not, or pending."""
@@ -172,66 +118,6 @@ class Importer:
             or any(row.hash == block_hash for row in self._leaving.rows)
             or self._branches.find(block_hash) is not None
         )
-
-    def follow(self, forkchoice: Forkchoice) -> Move:
-        """Make a known block the head, with its safe and finalized blocks.
-
-        One transaction writes the whole move, whether it extends the chain by the
-        pending blocks, reorganises it to any depth, or goes back to an ancestor. If
-        the new head is not the last block that was added on top of the head, pending
-        blocks are committed first. A forkchoice without finalized block keeps the
-        stored one.
-
-        Raises, without moving the head: UnknownHead; BelowFinalized if the new head
-        does not descend from the stored finalized block; ForkchoiceMismatch if safe or
-        finalized are not on the new head's chain, or finalized would move back.
-        """
-        self._end_commit()
-        if forkchoice.head == self.head.header.hash:
-            depth = self._follow_extension(forkchoice)
-            added = self.head.header.number - self._followed
-        else:
-            self.commit()
-            wanted = self._branches.find(forkchoice.head)
-            if wanted is None:
-                raise UnknownHead(f"0x{forkchoice.head.hex()} is not stored")
-            fork_number, sides = self._branches.side_line(wanted)
-            line = {side.hash: side.number for side in sides}
-            forkchoice = self._admitted(forkchoice, fork_number, line)
-            depth = self._switch_to(self._branch_to(wanted), forkchoice)
-            added = len(line)
-        self._followed = self.head.header.number
-        return Move.of(depth, added)
-
-    def _follow_extension(self, forkchoice: Forkchoice) -> int:
-        """Commit the pending blocks, if any, with the tags. Return the depth, 0."""
-        pending = self._batch.rows
-        line = {row.hash: row.number for row in pending}
-        number = self.head.header.number - len(pending)
-        forkchoice = self._admitted(forkchoice, number, line)
-        if pending:
-            self._batch.forkchoice = forkchoice
-            self.commit()
-        else:
-            self._set_tags(forkchoice)
-        return 0
-
-    def delete_side_blocks(self, keep: int) -> int:
-        """Delete some of the side blocks that are more than `keep` blocks old.
-
-        The age counts from the finalized block, or from the head if none is known.
-        Blocks that were demoted in the last minutes are kept, see `DEMOTED_SECONDS`. A
-        call deletes a limited number, so that it takes no longer than an import.
-
-        Returns: the number of deleted blocks, 0 when none are left.
-        """
-        tags = self._tags()
-        number = tags.finalized_number if tags.finalized else self.head.header.number
-        with self._connection.transaction():
-            deleted = self._branches.delete_side_blocks(number - keep)
-        if deleted:
-            self._branch = None
-        return deleted
 
     def commit(self) -> None:
         """Commit the pending blocks. Each batch is one transaction with its head."""
@@ -249,8 +135,6 @@ class Importer:
         if not batch.rows:
             return
         self._branch = None
-        if self._is_wanted(batch.rows[-1].hash):
-            batch.forkchoice = self._forkchoice
         if not batch.window.is_open:
             batch.nodes = self._trie.dirty_nodes()
             self._trie.mark_clean()
@@ -268,7 +152,6 @@ class Importer:
         under_way, self._commit_under_way = self._commit_under_way, None
         under_way.result()
         last = self._leaving.rows[-1]
-        self._frozen = self._is_wanted(last.hash)
         self._leaving = Batch()
         self._stored_nodes.pending = {}
         self._stored_state = self._state_at(last.number)
@@ -303,7 +186,6 @@ class Importer:
         """Discard all pending blocks, and restart from the stored head."""
         head = self._branches.head()
         self._head = self._position(head)
-        self._followed = head.header.number
         self._branch = None
         self._highest_side_block = self._branches.highest_side_block()
         self._leaving = Batch()
@@ -314,7 +196,6 @@ class Importer:
         self._lookahead.forget()
         self._nodes_cached = NodeCache(NODES_CACHED, self._stored_nodes.nodes_below)
         self._trie = self._tries(self._state)
-        self._frozen = self._is_wanted(head.header.hash)
 
     def _begin_batch(self) -> None:
         self._batch = Batch(window=self._node_versions.window())
@@ -337,16 +218,6 @@ class Importer:
     def _state_at(self, number: int) -> StoredState:
         return StoredState(self._connection, self._network_id, number)
 
-    def _is_wanted(self, block_hash: Hash32) -> bool:
-        return self._forkchoice is not None and block_hash == self._forkchoice.head
-
-    def _admitted(
-        self, forkchoice: Forkchoice, fork_number: int, line: dict[Hash32, int]
-    ) -> Forkchoice:
-        return admitted(
-            self._connection, self._network_id, forkchoice, fork_number, line
-        )
-
     def _tags(self) -> Tags:
         return Tags.stored(self._connection, self._network_id)
 
@@ -368,16 +239,51 @@ class Importer:
         self._end_commit()
         # A prefetch in flight would leave its transaction open.
         self._state.absorb(Changes(), self._below())
-        pending, followed = self._batch.raw, self._followed
+        pending = self._batch.raw
         self._open()
         for raw in pending:
-            self._extend(decode_block(raw), raw)
+            self._execute(decode_block(raw), raw)
         self.commit()
-        self._followed = followed
 
     # A block on top of the head
 
-    def _extend(self, block: Block, raw: bytes, following: bytes | None = None) -> None:
+    def _extends(self, header: Header) -> bool:
+        """Return whether a block's parent is the head, and the block is not stored yet."""
+        return header.parent_hash == self.head.header.hash and (
+            header.number > self._highest_side_block
+            or self._branches.find(header.hash) is None
+        )
+
+    def _extend(
+        self,
+        block: Block,
+        raw: bytes,
+        following: bytes | None,
+        forkchoice: Forkchoice | None = None,
+    ) -> None:
+        """Add a block on top of the head, and begin a commit if the batch is complete.
+
+        following: the RLP of the next block, if known.
+        forkchoice: is committed with the block at once.
+
+        Raises: InvalidBlock, after committing the preceding blocks.
+        """
+        try:
+            self._execute(block, raw, following)
+        except InvalidBlock:
+            self._keep_what_was_before()
+            raise
+        batch = self._batch
+        if forkchoice is not None:
+            batch.forkchoice = forkchoice
+            self.commit()
+        elif len(batch.rows) >= self._batch_blocks or batch.gas_used >= self._batch_gas:
+            self._begin_commit()
+
+    def _execute(
+        self, block: Block, raw: bytes, following: bytes | None = None
+    ) -> None:
+        """Verify a block on top of the head, and add it to the batch."""
         self._lookahead.provide(block, self._state)
         self._lookahead.prepare(following, self._state)
         verified = self._verify(block, self._head.parent(self._state, self._trie))
@@ -393,37 +299,32 @@ class Importer:
             self._trie.mark_clean()
         self._state.absorb(verified.changes, self._below())
         self._head = self._head.followed_by(block, verified.total_difficulty)
-        if self._is_wanted(block.header.hash):
-            self.commit()
-        elif len(batch.rows) >= self._batch_blocks or batch.gas_used >= self._batch_gas:
-            self._begin_commit()
 
     # A block anywhere else
 
-    def _add_elsewhere(self, block: Block) -> bool:
-        """Add a block that does not extend the head or may be stored already.
+    def _store_elsewhere(
+        self, block: Block, tags: Tags | None = None
+    ) -> tuple[StoredBlock, bool]:
+        """Store a block that does not extend the head as a side block.
 
-        Return False if the block is stored already.
-        """
-        self.commit()
-        stored = self._branches.find(block.header.hash)
-        is_new = stored is None
-        if stored is None:
-            stored = self._add_side_block(block)
-        if not stored.is_canonical and self._is_better(stored):
-            self._switch_to(self._branch_to(stored), self._wanted_with(stored))
-        return is_new
+        tags: see `_branch_to`.
 
-    def _add_side_block(self, block: Block) -> StoredBlock:
-        """Verify a block on its branch, and store it as a side block.
+        Return the stored block, and whether it is new.
 
         Raises: InvalidBlock, BelowFinalized.
         """
-        header = block.header
-        parent = self._branches.find(header.parent_hash)
+        self.commit()
+        stored = self._branches.find(block.header.hash)
+        if stored is not None:
+            return stored, False
+        parent = self._branches.find(block.header.parent_hash)
         if parent is None:
-            raise detached(header, self._branches.genesis_hash())
-        branch = self._branch_to(parent)
+            raise detached(block.header, self._branches.genesis_hash())
+        return self._add_side_block(block, self._branch_to(parent, tags)), True
+
+    def _add_side_block(self, block: Block, branch: Branch) -> StoredBlock:
+        """Verify a block on the branch of its parent, and store it as a side block."""
+        header = block.header
         self._branch = None  # until the block is stored: execution moves its tries
         self._lookahead.provide(block, branch.state)
         verified = self._verify(block, branch.parent)
@@ -444,20 +345,23 @@ class Importer:
             side.id, header, row.total_difficulty, is_canonical=False, body=row.body
         )
 
-    def _branch_to(self, block: StoredBlock) -> Branch:
+    def _branch_to(self, block: StoredBlock, tags: Tags | None = None) -> Branch:
         """Return the branch that ends with a stored block, canonical or not.
 
         The branch of the last side block is used again if possible. Otherwise it is
         computed from the rows. No blocks may be pending.
 
-        Raises: BelowFinalized if a followed network's branch can't become canonical.
+        tags: the stored safe and finalized blocks. Raises: BelowFinalized if the branch
+            leaves the chain below the finalized block.
         """
         kept, tip = self._branch, block.header.hash
         if kept is not None and kept.position.block.header.hash == tip:
-            self._require_above_finalized(kept.fork_number, tip)
+            if tags is not None:
+                tags.require_above_finalized(kept.fork_number, tip)
             return kept
         fork_number, line = self._branches.side_line(block)
-        self._require_above_finalized(fork_number, tip)
+        if tags is not None:
+            tags.require_above_finalized(fork_number, tip)
         state = CachedState(self._stored_state)
         self._branch = Branch(
             fork_number,
@@ -470,44 +374,6 @@ class Importer:
             map(self._branches.side_changes, line),
         )
         return self._branch
-
-    def _require_above_finalized(self, fork_number: int, tip: Hash32) -> None:
-        if self._follows_forkchoice:
-            self._tags().require_above_finalized(fork_number, tip)
-
-    def _is_better(self, stored: StoredBlock) -> bool:
-        """Return whether a side block should become the head.
-
-        The block with the higher total difficulty or height becomes the head, unless the
-        forkchoice names another one.
-        """
-        if self._follows_forkchoice:
-            return False
-        if self._is_wanted(stored.header.hash):
-            return True
-        return not self._frozen and self._head.is_outweighed_by(
-            stored.total_difficulty, stored.header.number
-        )
-
-    def _adopt(self, forkchoice: Forkchoice) -> None:
-        """Make the forkchoice's head canonical if it is stored already.
-
-        An ancestor of the present head is ignored, as in geth.
-        """
-        wanted = self._branches.find(forkchoice.head)
-        if wanted is None:
-            return
-        if wanted.header.hash == self.head.header.hash:
-            self._set_tags(forkchoice)
-        elif not wanted.is_canonical:
-            self._switch_to(self._branch_to(wanted), forkchoice)
-
-    def _wanted_with(self, stored: StoredBlock) -> Forkchoice | None:
-        """Return the forkchoice to store when this block becomes the head.
-
-        None if the forkchoice does not name this block as the head.
-        """
-        return self._forkchoice if self._is_wanted(stored.header.hash) else None
 
     def _switch_to(self, branch: Branch, forkchoice: Forkchoice | None) -> int:
         """Make a branch the canonical chain, in one transaction.
@@ -540,7 +406,6 @@ class Importer:
         self._state.absorb(branch.changes, self._below())
         self._lookahead.forget()
         self._trie = self._tries(self._state)
-        self._frozen = self._is_wanted(new.hash)
         return depth
 
     def _move_versions(self, branch: Branch) -> None:
@@ -561,13 +426,3 @@ class Importer:
             (side.number, self._branches.side_changes(side)) for side in branch.line
         )
         versions.insert(steps_of(trie, blocks), before)
-
-
-def spare_garbage_collector() -> None:
-    """Make garbage collections rarer in this process.
-
-    Caches contain millions of objects, hardly any of them in a cycle. Collections would
-    take 10 % of the time.
-    """
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
