@@ -22,6 +22,9 @@ from nodeapi.upstreams.errors import (
 )
 from nodeapi.upstreams.source import BlockRef
 
+VIEW_SECONDS = 60.0
+"""Time for which the view of an unavailable upstream still counts."""
+
 FETCH_SECONDS = 3.0
 """Time limit for reading a block from one upstream, before the next one is asked."""
 
