@@ -20,6 +20,7 @@ from django.core.management.base import CommandError
 from django.db.models import Exists, OuterRef
 
 from config import env
+from evm.hexadecimal import to_hex
 from keys import format as key_format
 from keys.models import KeyVersion, User
 from keys.services import get_or_create_customer, issue_key
@@ -152,11 +153,11 @@ def find_sample(slug: str) -> Sample:
     )
     return Sample(
         network=slug,
-        block_hash="0x" + bytes(block.hash).hex(),
+        block_hash=to_hex(block.hash),
         block_number=block.number,
         transaction_index=0,
-        contract_address="0x" + bytes(version.address).hex(),
-        storage_position="0x" + bytes(version.slot).hex(),
+        contract_address=to_hex(version.address),
+        storage_position=to_hex(version.slot),
     )
 
 

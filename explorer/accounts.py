@@ -9,6 +9,7 @@ from itertools import islice
 from django.db import connection
 
 from abi.addresses import checksummed
+from evm.hexadecimal import to_hex
 from evm.tracers.parties import CREATED
 from explorer.rows import Place, summaries_at
 from explorer.summaries import Summary
@@ -204,4 +205,4 @@ def _creation(network: Network, address: bytes) -> str:
     created = [index for index, roles in read_places(bytes(places)) if roles & CREATED]
     found = Transaction.objects.filter(block_id=block_id, index__in=created[-1:])
     name = found.values_list("hash", flat=True).first()
-    return "" if name is None else f"0x{bytes(name).hex()}"
+    return "" if name is None else to_hex(name)

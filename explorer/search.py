@@ -14,6 +14,7 @@ from django.db import connection
 from django.urls import reverse
 
 from abi.addresses import WrongChecksum, checksummed, parse_address
+from evm.hexadecimal import to_hex
 from networks.models import Network
 from nodeapi.models import AccountVersion, Block
 
@@ -219,7 +220,7 @@ def _range(prefix: str, digits: int) -> tuple[bytes, bytes]:
 
 def _blocks(networks: Sequence[Network], low: bytes, high: bytes) -> Iterator[Found]:
     for network, name, number in _rows(_BLOCKS, networks, low, high):
-        text = f"0x{bytes(name).hex()}"
+        text = to_hex(name)
         path = reverse("explore:block", args=[network.slug, text])
         yield Found("block", network, text, path, f"block {number:,}")
 
@@ -231,7 +232,7 @@ def _transactions(
     for network, name, number, is_canonical in _rows(
         _TRANSACTIONS, networks, low, high
     ):
-        text = f"0x{bytes(name).hex()}"
+        text = to_hex(name)
         if (network.pk, text) in seen or len(seen) >= MAX_FOUND * len(networks):
             continue
         seen.add((network.pk, text))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path, register_converter
 
+from evm.hexadecimal import to_hex
 from explorer import abi_views, views
 
 
@@ -18,7 +19,7 @@ class HashConverter:
 
     def to_url(self, value: bytes | memoryview | str) -> str:
         """Return a hash as 0x…; text is returned unchanged."""
-        return value if isinstance(value, str) else f"0x{bytes(value).hex()}"
+        return value if isinstance(value, str) else to_hex(value)
 
 
 class AddressConverter(HashConverter):

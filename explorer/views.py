@@ -14,6 +14,7 @@ from django.utils.http import quote_etag
 from django.views.decorators.http import require_safe
 
 from abi.batches import selectors_in
+from evm.hexadecimal import to_hex
 from explorer import rows
 from explorer.abis import Abis
 from explorer.access import admitted, admitted_networks, login_unless_public
@@ -127,8 +128,8 @@ def _block(request: HttpRequest, network: Network, found: Block | None) -> HttpR
         "found": found,
         "state": tags.state(found.number, is_canonical=found.is_canonical),
         "canonical_hash": _canonical_hash(network, found),
-        "block_hash": _hex(found.hash),
-        "parent_hash": _hex(found.parent_hash),
+        "block_hash": to_hex(found.hash),
+        "parent_hash": to_hex(found.parent_hash),
         "moment": moment(found.timestamp),
         "miner": fee_recipient(head),
         "facts": block_facts(head),
@@ -257,12 +258,7 @@ def _canonical_hash(network: Network, found: Block) -> str | None:
     if found.is_canonical:
         return None
     name = rows.canonical_hash(network, found.number)
-    return None if name is None else _hex(name)
-
-
-def _hex(value: bytes | memoryview) -> str:
-    """Return a hash as text; drivers return bytes or a memoryview."""
-    return f"0x{bytes(value).hex()}"
+    return None if name is None else to_hex(name)
 
 
 def _version(network: Network, tags: Tags, pending: int | None) -> str:

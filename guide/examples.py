@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
+from evm.hexadecimal import to_hex
 from explorer.rows import summaries
 from explorer.summaries import Summary
 from networks.models import Network, Tracer
@@ -64,7 +65,7 @@ def _below(network_id: int, head_number: int, head_hash: bytes) -> dict[str, Any
     found: dict[str, Any] = {}
     block = _block(network_id, head_number)
     if block is not None:
-        found["blockHash"] = found["startHash"] = _hex(block.hash)
+        found["blockHash"] = found["startHash"] = to_hex(block.hash)
         found["block"] = hex(block.number)
         found["filter"] = {"fromBlock": found["block"], "toBlock": found["block"]}
         found["fullTransactions"] = False
@@ -137,9 +138,4 @@ def _lowest_slot(network_id: int, account: str) -> str | None:
         network=network_id, address=bytes.fromhex(account[2:])
     )
     stored = versions.order_by("slot", "block_number").first()
-    return None if stored is None else _hex(stored.slot)
-
-
-def _hex(value: bytes | memoryview[int]) -> str:
-    """Return a column's bytes as `0x…`."""
-    return "0x" + bytes(value).hex()
+    return None if stored is None else to_hex(stored.slot)

@@ -10,6 +10,7 @@ from django.db.models import Model
 from django.forms import ModelForm
 from django.http import HttpRequest
 
+from evm.hexadecimal import to_hex
 from networks.models import MAX_UPSTREAMS, HostName, Network, Tracer, Upstream
 from networks.services import (
     announce_network,
@@ -199,4 +200,4 @@ def _is_kept(form: UpstreamForm) -> bool:
 
 
 def _hex(value: bytes | memoryview | None) -> str:
-    return "-" if value is None else "0x" + bytes(value).hex()
+    return "-" if value is None else to_hex(value)

@@ -62,11 +62,5 @@ def fill_fees(arguments: CallArguments, block: CallBlock, tip: int) -> None:
         arguments.max_fee_per_gas = fee
     if fee < own_tip:
         raise InvalidCall(
-            f"maxFeePerGas ({_quantity(fee)}) < maxPriorityFeePerGas "
-            f"({_quantity(own_tip)})"
+            f"maxFeePerGas ({hex(fee)}) < maxPriorityFeePerGas ({hex(own_tip)})"
         )
-
-
-def _quantity(value: int) -> str:
-    """Return a number as geth prints it in these errors."""
-    return hex(value)

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from evm.hexadecimal import to_hex
 from keys.long_lists import LongList
 from networks.models import Network
 from nodeapi.models import Block
@@ -66,15 +67,15 @@ class BlockAdmin(LongList, _BlockAdmin):
 
     @admin.display(description="hash")
     def hash_hex(self, block: Block) -> str:
-        return "0x" + bytes(block.hash).hex()
+        return to_hex(block.hash)
 
     @admin.display(description="parent hash")
     def parent_hex(self, block: Block) -> str:
-        return "0x" + bytes(block.parent_hash).hex()
+        return to_hex(block.parent_hash)
 
     @admin.display(description="state root")
     def state_root_hex(self, block: Block) -> str:
-        return "0x" + bytes(block.state_root).hex()
+        return to_hex(block.state_root)
 
     def get_ordering(self, request: HttpRequest) -> list[str]:
         # An index has a network's blocks by number, and all by when they came.

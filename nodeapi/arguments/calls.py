@@ -15,6 +15,7 @@ from typing import Any
 from eth_typing import Address
 
 from evm.blocks import Withdrawal
+from evm.hexadecimal import to_hex
 from evm.simulation.arguments import CallArguments
 from evm.simulation.overrides import AccountOverride, BlockOverrides, StateOverrides
 from evm.transactions import AccessList, Authorization
@@ -123,11 +124,11 @@ def encode_call(call: CallArguments) -> dict[str, Any]:
     """Return the arguments as `decode_call` reads them; equal ones are equal JSON."""
     found: dict[str, Any] = {}
     if call.sender is not None:
-        found["from"] = _hex(call.sender)
+        found["from"] = to_hex(call.sender)
     if call.to is not None:
-        found["to"] = _hex(call.to)
+        found["to"] = to_hex(call.to)
     if call.data is not None:
-        found["input"] = _hex(call.data)
+        found["input"] = to_hex(call.data)
     for name, value in (
         ("gas", call.gas),
         ("gasPrice", call.gas_price),
@@ -144,7 +145,7 @@ def encode_call(call: CallArguments) -> dict[str, Any]:
         found["accessList"] = encode_access_list(call.access_list)
     if call.blob_versioned_hashes is not None:
         found["blobVersionedHashes"] = [
-            _hex(blob_hash) for blob_hash in call.blob_versioned_hashes
+            to_hex(blob_hash) for blob_hash in call.blob_versioned_hashes
         ]
     if call.authorization_list is not None:
         found["authorizationList"] = [
@@ -156,14 +157,14 @@ def encode_call(call: CallArguments) -> dict[str, Any]:
 def encode_access_list(accesses: AccessList) -> list[dict[str, Any]]:
     """Return an access list as JSON."""
     return [
-        {"address": _hex(account), "storageKeys": [_word(slot) for slot in slots]}
+        {"address": to_hex(account), "storageKeys": [_word(slot) for slot in slots]}
         for account, slots in accesses
     ]
 
 
 def _encode_authorization(authorization: Authorization) -> dict[str, str]:
     return {
-        "address": _hex(authorization.address),
+        "address": to_hex(authorization.address),
         **{
             name: hex(getattr(authorization, ours))
             for ours, name in _AUTHORIZATION_NAMES.items()
@@ -204,7 +205,7 @@ def decode_state_overrides(value: Any) -> StateOverrides:
 def encode_state_overrides(overrides: StateOverrides) -> dict[str, Any]:
     """Return overrides as `decode_state_overrides` reads them."""
     return {
-        _hex(account): _encode_account(override)
+        to_hex(account): _encode_account(override)
         for account, override in overrides.items()
     }
 
@@ -214,7 +215,7 @@ def _encode_account(override: AccountOverride) -> dict[str, Any]:
     if override.nonce is not None:
         found["nonce"] = hex(override.nonce)
     if override.code is not None:
-        found["code"] = _hex(override.code)
+        found["code"] = to_hex(override.code)
     if override.balance is not None:
         found["balance"] = hex(override.balance)
     if override.state is not None:
@@ -222,7 +223,7 @@ def _encode_account(override: AccountOverride) -> dict[str, Any]:
     if override.state_diff is not None:
         found["stateDiff"] = _encode_slots(override.state_diff)
     if override.move_precompile_to is not None:
-        found["movePrecompileToAddress"] = _hex(override.move_precompile_to)
+        found["movePrecompileToAddress"] = to_hex(override.move_precompile_to)
     return found
 
 
@@ -283,23 +284,20 @@ def encode_block_overrides(overrides: BlockOverrides) -> dict[str, Any]:
         if value is None:
             continue
         if ours == "withdrawals":
-            found[name] = [_encode_withdrawal(each) for each in value]
+            found[name] = [encode_withdrawal(each) for each in value]
         else:
-            found[name] = _hex(value) if isinstance(value, bytes) else hex(value)
+            found[name] = to_hex(value) if isinstance(value, bytes) else hex(value)
     return found
 
 
-def _encode_withdrawal(withdrawal: Withdrawal) -> dict[str, str]:
+def encode_withdrawal(withdrawal: Withdrawal) -> dict[str, str]:
+    """Return a withdrawal as a JSON object."""
     return {
         "index": hex(withdrawal.index),
         "validatorIndex": hex(withdrawal.validator_index),
-        "address": _hex(withdrawal.address),
+        "address": to_hex(withdrawal.address),
         "amount": hex(withdrawal.amount_gwei),
     }
-
-
-def _hex(value: bytes) -> str:
-    return "0x" + value.hex()
 
 
 def _word(value: int) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from django.db import models
 from psycopg.sql import SQL, Composable, Identifier
 
+from evm.hexadecimal import to_hex
 from networks.models import Network, NetworkDeletion, Upstream
 from nodeapi.models import (
     Block,
@@ -350,7 +351,7 @@ def _table(model: type[models.Model]) -> Identifier:
 
 
 def _to_json(value: Any) -> Any:
-    return f"0x{bytes(value).hex()}" if isinstance(value, bytes | memoryview) else value
+    return to_hex(value) if isinstance(value, bytes | memoryview) else value
 
 
 def _from_json(value: Any) -> Any:

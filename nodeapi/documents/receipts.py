@@ -20,6 +20,7 @@ from eth_typing import Address, Hash32
 
 from evm import rlp
 from evm.blob_gas import blob_base_fee
+from evm.hexadecimal import from_hex
 from evm.receipts import BLOOM_BYTES, Log, Receipt
 from evm.signatures import keccak
 from evm.transactions import BLOB
@@ -117,23 +118,19 @@ def raw_receipt(document: bytes) -> bytes:
     return Receipt(
         type=int(members["type"], 16),
         status=None if status is None else int(status, 16),
-        state_root=None if root is None else Hash32(_bytes(root)),
+        state_root=None if root is None else Hash32(from_hex(root)),
         cumulative_gas_used=int(members["cumulativeGasUsed"], 16),
         gas_used=int(members["gasUsed"], 16),
         bloom=int(members["logsBloom"], 16),
         logs=[
             Log(
-                Address(_bytes(log["address"])),
-                tuple(map(_bytes, log["topics"])),
-                _bytes(log["data"]),
+                Address(from_hex(log["address"])),
+                tuple(map(from_hex, log["topics"])),
+                from_hex(log["data"]),
             )
             for log in members["logs"]
         ],
     ).encode()
-
-
-def _bytes(text: str) -> bytes:
-    return bytes.fromhex(text[2:])
 
 
 def receipt_pieces(stored: bytes, transaction: bytes) -> Iterator[bytes]:

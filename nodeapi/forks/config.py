@@ -15,6 +15,7 @@ from typing import Any
 from evm.chain_config import ChainConfig
 from evm.execution import BEACON_ROOTS_ADDRESS, HISTORY_STORAGE_ADDRESS
 from evm.fork import Fork
+from evm.hexadecimal import to_hex
 from evm.requests import CONSOLIDATION_REQUEST_ADDRESS, WITHDRAWAL_REQUEST_ADDRESS
 
 _PRECOMPILE_NAMES = {
@@ -107,11 +108,11 @@ def _fork(
         "chainId": hex(config.chain_id),
         "forkId": f"0x{fork_id(genesis, time):08x}",
         "precompiles": {
-            _PRECOMPILE_NAMES[int.from_bytes(address)]: _hex(address)
+            _PRECOMPILE_NAMES[int.from_bytes(address)]: to_hex(address)
             for address in sorted(fork.precompiles)
         },
         "systemContracts": {
-            name: _hex(address)
+            name: to_hex(address)
             for name, address in sorted(system_contracts(fork, config).items())
         },
     }
@@ -137,7 +138,3 @@ def fork_id(genesis: Genesis, time: int) -> int:
 
 def _number(value: Any) -> int:
     return int(value, 0) if isinstance(value, str) else int(value)
-
-
-def _hex(value: bytes) -> str:
-    return "0x" + value.hex()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from evm.hexadecimal import to_hex
 from jsonrpc.later import Later
 from jsonrpc.params import Param
 from jsonrpc.text import kind
@@ -27,10 +28,6 @@ BUILDING_SECONDS = 60.0
 _REQUIRED = ("timestamp", "prevRandao", "suggestedFeeRecipient")
 
 
-def _hex(value: bytes) -> str:
-    return "0x" + value.hex()
-
-
 def _attributes(value: Any) -> dict[str, Any]:
     """Decode payload attributes to arguments of the task `build_block`."""
     go_type = "PayloadAttributes"
@@ -47,12 +44,12 @@ def _attributes(value: Any) -> dict[str, Any]:
         raise ValueError(mismatch(kind(withdrawals), "[]*types.Withdrawal"))
     return {
         "timestamp": index(value["timestamp"]),
-        "fee_recipient": _hex(address(value["suggestedFeeRecipient"])),
-        "mix_hash": _hex(hash32(value["prevRandao"])),
+        "fee_recipient": to_hex(address(value["suggestedFeeRecipient"])),
+        "mix_hash": to_hex(hash32(value["prevRandao"])),
         "withdrawals": None
         if withdrawals is None
         else [_withdrawal(each) for each in withdrawals],
-        "beacon_root": None if beacon_root is None else _hex(hash32(beacon_root)),
+        "beacon_root": None if beacon_root is None else to_hex(hash32(beacon_root)),
     }
 
 
@@ -62,7 +59,7 @@ def _withdrawal(value: Any) -> list[Any]:
     numbers = [
         index(value.get(name, "0x0")) for name in ("index", "validatorIndex", "amount")
     ]
-    receiver = _hex(address(value.get("address", "0x" + "00" * 20)))
+    receiver = to_hex(address(value.get("address", "0x" + "00" * 20)))
     return [*numbers[:2], receiver, numbers[2]]
 
 
@@ -72,11 +69,11 @@ def _transactions(value: Any) -> list[str] | None:
         return None
     if type(value) is not list:
         raise ValueError(mismatch(kind(value), "[]hexutil.Bytes"))
-    return [_hex(any_data(each)) for each in value]
+    return [to_hex(any_data(each)) for each in value]
 
 
 def _extra_data(value: Any) -> str:
-    return "0x" if value is None else _hex(any_data(value))
+    return "0x" if value is None else to_hex(any_data(value))
 
 
 @registry.method(

@@ -6,6 +6,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
+from evm.hexadecimal import to_hex
 from networks.models import Network
 
 
@@ -62,4 +63,4 @@ class PooledTransaction(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"0x{bytes(self.hash).hex()}"
+        return to_hex(self.hash)

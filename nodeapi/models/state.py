@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 
+from evm.hexadecimal import to_hex
 from networks.models import Network
 
 
@@ -97,7 +98,7 @@ class Code(models.Model):
     code = models.BinaryField()
 
     def __str__(self) -> str:
-        return f"0x{bytes(self.hash).hex()}"
+        return to_hex(self.hash)
 
 
 class TrieNode(models.Model):

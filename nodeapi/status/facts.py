@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import Count, F, Func, IntegerField, Sum
 from django.db.models.functions import Coalesce
 
+from evm.hexadecimal import to_hex
 from keys.charts.words import duration, share
 from legible import words
 from legible.text import visible
@@ -120,7 +121,7 @@ def network_status(network: Network, now: datetime) -> NetworkStatus:
     age = words.age(now.timestamp() - timestamp) if head else "–"
     return NetworkStatus(
         head_number=network.head_number,
-        head_hash=f"0x{bytes(head.hash).hex()}" if head else "",
+        head_hash=to_hex(head.hash) if head else "",
         head_moment=words.moment(timestamp) if head else "",
         head_age=age,
         lag_seconds=age if behind else "0 s",
@@ -179,7 +180,7 @@ def _quarantined(network: Network) -> list[QuarantinedFacts]:
         QuarantinedFacts(
             pk=block.pk,
             number=block.number,
-            hash=f"0x{bytes(block.hash).hex()}",
+            hash=to_hex(block.hash),
             reason=visible(block.reason),
             upstream=str(block.upstream or "deleted"),
             at=block.at,

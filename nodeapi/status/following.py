@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from evm.hexadecimal import to_hex_or_none
 from networks.models import Network, Upstream
 from nodeapi.models import Block, FollowerStatus, UpstreamStatus
 
@@ -93,7 +94,7 @@ def _block(network: Network, block_hash: Any) -> dict[str, Any] | None:
         return None
     block = Block.objects.filter(network=network, hash=bytes(block_hash)).first()
     return {
-        "hash": _hex(block_hash),
+        "hash": to_hex_or_none(block_hash),
         "number": None if block is None else block.number,
         "timestamp": None if block is None else block.timestamp,
     }
@@ -104,7 +105,7 @@ def _follower(network: Network, status: FollowerStatus) -> dict[str, Any]:
         "started_at": _time(status.process_started_at),
         "updated_at": _time(status.updated_at),
         "best_number": status.best_number,
-        "best_hash": _hex(status.best_hash),
+        "best_hash": to_hex_or_none(status.best_hash),
         "blocks_behind": blocks_behind(network, status),
         "alarm": status.alarm,
     }
@@ -122,7 +123,7 @@ def _upstream(upstream: Upstream) -> dict[str, Any]:
     if status is not None:
         found["status"] = {
             "head_number": status.head_number,
-            "head_hash": _hex(status.head_hash),
+            "head_hash": to_hex_or_none(status.head_hash),
             "client_version": status.client_version,
             "latency_ms": status.latency_ms,
             "requests": status.requests,
@@ -134,10 +135,6 @@ def _upstream(upstream: Upstream) -> dict[str, Any]:
             "fork_warnings": status.fork_warnings.splitlines(),
         }
     return found
-
-
-def _hex(value: Any) -> str | None:
-    return None if value is None else "0x" + bytes(value).hex()
 
 
 def _time(moment: datetime | None) -> str | None:

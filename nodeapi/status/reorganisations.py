@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import connection
 
+from evm.hexadecimal import to_hex
 from networks.models import Network
 from nodeapi.models import Reorganisation
 from nodeapi.status.block_states import State, Tags
@@ -114,7 +115,7 @@ def _branches(
         for tip, number, block_hash, is_canonical in cursor:
             branches[bytes(tip)][number] = BranchBlock(
                 number=number,
-                hash=f"0x{bytes(block_hash).hex()}",
+                hash=to_hex(block_hash),
                 state=tags.state(number, is_canonical=is_canonical),
             )
     return branches

@@ -10,6 +10,7 @@ from typing import Any
 
 from eth_typing import Hash32
 
+from evm.hexadecimal import to_hex
 from nodeapi.upstreams.blocks import (
     data,
     header_of,
@@ -186,7 +187,7 @@ class BlockSource:
         """
         if mode == RawMode.NEVER or (mode == RawMode.BY_NUMBER and number is None):
             return None
-        name = _hex(block_hash)
+        name = to_hex(block_hash)
         if mode == RawMode.BY_NUMBER:
             assert number is not None
             name = hex(number)
@@ -219,7 +220,7 @@ class BlockSource:
     async def _rebuilt(self, document: dict[str, Any], block_hash: bytes) -> bytes:
         header = header_of(document)
         if header.hash != block_hash:
-            raise WrongBlock(f"the header's hash is {_hex(header.hash)}")
+            raise WrongBlock(f"the header's hash is {to_hex(header.hash)}")
         uncles = await self._uncles(block_hash, len(uncle_hashes(document)))
         raw_transactions = await self._raw_transactions(
             block_hash, unknown_types(document)
@@ -228,7 +229,7 @@ class BlockSource:
 
     async def _uncles(self, block_hash: bytes, count: int) -> list[dict[str, Any]]:
         calls = [
-            ("eth_getUncleByBlockHashAndIndex", (_hex(block_hash), hex(index)))
+            ("eth_getUncleByBlockHashAndIndex", (to_hex(block_hash), hex(index)))
             for index in range(count)
         ]
         uncles = []
@@ -250,7 +251,7 @@ class BlockSource:
         calls = [
             (
                 "eth_getRawTransactionByBlockHashAndIndex",
-                (_hex(block_hash), hex(index)),
+                (to_hex(block_hash), hex(index)),
             )
             for index in types
         ]
@@ -272,7 +273,7 @@ class BlockSource:
     ) -> dict[str, Any] | None:
         document = await self.client.call(
             "eth_getBlockByHash",
-            *(_hex(block_hash), with_transactions),
+            *(to_hex(block_hash), with_transactions),
             max_bytes=MAX_BLOCK_BYTES if with_transactions else MAX_HEADER_BYTES,
         )
         return None if document is None else _object(document)
@@ -300,7 +301,3 @@ def _object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise WrongBlock("no block object")
     return value
-
-
-def _hex(value: bytes) -> str:
-    return "0x" + value.hex()

@@ -26,11 +26,13 @@ from evm.building import (
 )
 from evm.chain_config import InvalidChainConfig
 from evm.errors import InvalidBlock
+from evm.hexadecimal import from_hex, quantity_or_none, to_hex
 from evm.intrinsic import TRANSACTION_GAS
 from evm.kzg import cell_proofs
 from evm.state_roots import StateRoots
 from evm.transactions import BLOB, Transaction, decode_transaction
 from evm.world import World
+from nodeapi.arguments.calls import encode_withdrawal
 from nodeapi.chain.trie_at import TooManyChanges, trie_at
 from nodeapi.mempool.alive import alive
 from nodeapi.sending.decoding import Sidecar, Submission, decode_submission
@@ -207,16 +209,16 @@ def _attributes(arguments: dict[str, Any]) -> Attributes:
     beacon_root, withdrawals = arguments["beacon_root"], arguments["withdrawals"]
     return Attributes(
         timestamp=arguments["timestamp"],
-        fee_recipient=Address(_bytes(arguments["fee_recipient"])),
-        mix_hash=Hash32(_bytes(arguments["mix_hash"])),
+        fee_recipient=Address(from_hex(arguments["fee_recipient"])),
+        mix_hash=Hash32(from_hex(arguments["mix_hash"])),
         withdrawals=None
         if withdrawals is None
         else [
-            Withdrawal(index, validator, Address(_bytes(address)), amount)
+            Withdrawal(index, validator, Address(from_hex(address)), amount)
             for index, validator, address, amount in withdrawals
         ],
-        beacon_root=None if beacon_root is None else Hash32(_bytes(beacon_root)),
-        extra_data=_bytes(arguments["extra_data"]),
+        beacon_root=None if beacon_root is None else Hash32(from_hex(beacon_root)),
+        extra_data=from_hex(arguments["extra_data"]),
     )
 
 
@@ -225,59 +227,38 @@ def envelope(built: Built, sidecars: Sequence[Sidecar]) -> dict[str, Any]:
     header, block = built.block.header, built.block
     withdrawals = block.withdrawals
     payload = {
-        "parentHash": _data(header.parent_hash),
-        "feeRecipient": _data(header.coinbase),
-        "stateRoot": _data(header.state_root),
-        "receiptsRoot": _data(header.receipts_root),
-        "logsBloom": _data(header.logs_bloom),
-        "prevRandao": _data(header.mix_hash),
+        "parentHash": to_hex(header.parent_hash),
+        "feeRecipient": to_hex(header.coinbase),
+        "stateRoot": to_hex(header.state_root),
+        "receiptsRoot": to_hex(header.receipts_root),
+        "logsBloom": to_hex(header.logs_bloom),
+        "prevRandao": to_hex(header.mix_hash),
         "blockNumber": hex(header.number),
         "gasLimit": hex(header.gas_limit),
         "gasUsed": hex(header.gas_used),
         "timestamp": hex(header.timestamp),
-        "extraData": _data(header.extra_data),
-        "baseFeePerGas": _quantity(header.base_fee_per_gas),
-        "blockHash": _data(header.hash),
-        "transactions": [_data(each.raw) for each in block.transactions],
+        "extraData": to_hex(header.extra_data),
+        "baseFeePerGas": quantity_or_none(header.base_fee_per_gas),
+        "blockHash": to_hex(header.hash),
+        "transactions": [to_hex(each.raw) for each in block.transactions],
         "withdrawals": None
         if withdrawals is None
-        else [_withdrawal(each) for each in withdrawals],
-        "blobGasUsed": _quantity(header.blob_gas_used),
-        "excessBlobGas": _quantity(header.excess_blob_gas),
+        else [encode_withdrawal(each) for each in withdrawals],
+        "blobGasUsed": quantity_or_none(header.blob_gas_used),
+        "excessBlobGas": quantity_or_none(header.excess_blob_gas),
     }
     requests = built.outcome.requests
     return {
         "executionPayload": payload,
         "blockValue": hex(built.fees),
         "blobsBundle": {
-            "commitments": [_data(x) for each in sidecars for x in each.commitments],
-            "proofs": [_data(x) for each in sidecars for x in each.proofs],
-            "blobs": [_data(x) for each in sidecars for x in each.blobs],
+            "commitments": [to_hex(x) for each in sidecars for x in each.commitments],
+            "proofs": [to_hex(x) for each in sidecars for x in each.proofs],
+            "blobs": [to_hex(x) for each in sidecars for x in each.blobs],
         },
-        "executionRequests": None if requests is None else list(map(_data, requests)),
+        "executionRequests": None if requests is None else list(map(to_hex, requests)),
         "shouldOverrideBuilder": False,
     }
-
-
-def _withdrawal(withdrawal: Withdrawal) -> dict[str, str]:
-    return {
-        "index": hex(withdrawal.index),
-        "validatorIndex": hex(withdrawal.validator_index),
-        "address": _data(withdrawal.address),
-        "amount": hex(withdrawal.amount_gwei),
-    }
-
-
-def _bytes(text: str) -> bytes:
-    return bytes.fromhex(text[2:])
-
-
-def _data(value: bytes) -> str:
-    return "0x" + value.hex()
-
-
-def _quantity(value: int | None) -> str | None:
-    return None if value is None else hex(value)
 
 
 def verify_sidecar(context: TaskContext, arguments: dict[str, Any]) -> bytes:

@@ -13,6 +13,7 @@ import orjson
 from eth_typing import Address
 
 from evm.headers import Header
+from evm.hexadecimal import quantity_or_none, to_hex_or_none
 from evm.trie import NodeCache
 from nodeapi.chain.branches import Branches
 from nodeapi.chain.replay import NotTraceable, find_origin
@@ -146,35 +147,27 @@ def witness_document(
 def _header(header: Header) -> dict[str, Any]:
     """Return a header as geth's types.Header. Fields of later forks are null."""
     return {
-        "parentHash": _data(header.parent_hash),
-        "sha3Uncles": _data(header.uncles_hash),
-        "miner": _data(header.coinbase),
-        "stateRoot": _data(header.state_root),
-        "transactionsRoot": _data(header.transactions_root),
-        "receiptsRoot": _data(header.receipts_root),
-        "logsBloom": _data(header.logs_bloom),
+        "parentHash": to_hex_or_none(header.parent_hash),
+        "sha3Uncles": to_hex_or_none(header.uncles_hash),
+        "miner": to_hex_or_none(header.coinbase),
+        "stateRoot": to_hex_or_none(header.state_root),
+        "transactionsRoot": to_hex_or_none(header.transactions_root),
+        "receiptsRoot": to_hex_or_none(header.receipts_root),
+        "logsBloom": to_hex_or_none(header.logs_bloom),
         "difficulty": hex(header.difficulty),
         "number": hex(header.number),
         "gasLimit": hex(header.gas_limit),
         "gasUsed": hex(header.gas_used),
         "timestamp": hex(header.timestamp),
-        "extraData": _data(header.extra_data),
-        "mixHash": _data(header.mix_hash),
-        "nonce": _data(header.nonce),
-        "baseFeePerGas": _quantity(header.base_fee_per_gas),
-        "withdrawalsRoot": _data(header.withdrawals_root),
-        "blobGasUsed": _quantity(header.blob_gas_used),
-        "excessBlobGas": _quantity(header.excess_blob_gas),
-        "parentBeaconBlockRoot": _data(header.parent_beacon_root),
-        "requestsHash": _data(header.requests_hash),
+        "extraData": to_hex_or_none(header.extra_data),
+        "mixHash": to_hex_or_none(header.mix_hash),
+        "nonce": to_hex_or_none(header.nonce),
+        "baseFeePerGas": quantity_or_none(header.base_fee_per_gas),
+        "withdrawalsRoot": to_hex_or_none(header.withdrawals_root),
+        "blobGasUsed": quantity_or_none(header.blob_gas_used),
+        "excessBlobGas": quantity_or_none(header.excess_blob_gas),
+        "parentBeaconBlockRoot": to_hex_or_none(header.parent_beacon_root),
+        "requestsHash": to_hex_or_none(header.requests_hash),
         "slotNumber": None,
-        "hash": _data(header.hash),
+        "hash": to_hex_or_none(header.hash),
     }
-
-
-def _data(value: bytes | None) -> str | None:
-    return None if value is None else "0x" + value.hex()
-
-
-def _quantity(value: int | None) -> str | None:
-    return None if value is None else hex(value)
