@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from threading import Lock
 
 STOP = 0x00
 JUMPDEST = 0x5B
@@ -22,6 +22,13 @@ _PIECES = re.compile(
     re.DOTALL,
 )
 _YES, _NO = 1, 2
+
+JUMP_DESTINATION_BYTES = 64 * 2**20
+"""Memory of a process for the jump destinations of code. A contract of mainnet takes 20 kB
+on average, and a block executes 150 contracts."""
+_START_BYTES = 40
+"""A list's reference, and an integer."""
+_OBJECT_BYTES = 300
 
 
 class JumpDestinations:
@@ -39,6 +46,11 @@ class JumpDestinations:
         self._known = bytearray(len(code))
         """Position → _YES or _NO, or 0 if it has not been checked yet."""
 
+    @property
+    def size(self) -> int:
+        """Bytes of memory, with the code."""
+        return 2 * len(self._code) + _START_BYTES * len(self._starts) + _OBJECT_BYTES
+
     def __contains__(self, position: int) -> bool:
         """Return whether there is a JUMPDEST which is not part of a PUSH's data."""
         code = self._code
@@ -52,10 +64,37 @@ class JumpDestinations:
         return known == _YES
 
 
-@lru_cache(maxsize=1024)
-def jump_destinations(code: bytes) -> JumpDestinations:
-    """Return the jump destinations of code. All executions of the code share them."""
-    return JumpDestinations(code)
+class JumpDestinationCache:
+    """The jump destinations of code that was executed lately, within a limit of memory.
+
+    Beyond the limit, the oldest ones are removed, so that a cache hit is one look-up.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._known: dict[bytes, JumpDestinations] = {}
+        self._bytes = 0
+        self._lock = Lock()
+
+    def get(self, code: bytes) -> JumpDestinations:
+        """Return the jump destinations of code. All executions of the code share them."""
+        found = self._known.get(code)
+        return self._add(code) if found is None else found
+
+    def _add(self, code: bytes) -> JumpDestinations:
+        destinations = JumpDestinations(code)
+        with self._lock:
+            replaced = self._known.pop(code, None)
+            self._bytes += destinations.size - (
+                0 if replaced is None else replaced.size
+            )
+            self._known[code] = destinations
+            while self._bytes > self._limit_bytes:
+                self._bytes -= self._known.pop(next(iter(self._known))).size
+        return destinations
+
+
+jump_destinations = JumpDestinationCache(JUMP_DESTINATION_BYTES).get
 
 
 class Code:

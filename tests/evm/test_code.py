@@ -3,7 +3,7 @@ import tracemalloc
 
 from eth.vm.code_stream import CodeStream
 
-from evm.code import Code, JumpDestinations
+from evm.code import Code, JumpDestinationCache, JumpDestinations
 
 
 def positions(code: bytes) -> set[int]:
@@ -53,7 +53,7 @@ def test_reading_ends_with_a_stop_and_seeks_come_back():
 
 
 def test_destinations_take_little_more_memory_than_the_code():
-    # 1,024 of them are kept: a set of positions would have 3 MB for each.
+    # Hundreds of them are kept: a set of positions would have 3 MB for each.
     code = b"\x5b" * 49_152
     tracemalloc.start()
     try:
@@ -62,3 +62,22 @@ def test_destinations_take_little_more_memory_than_the_code():
         assert tracemalloc.get_traced_memory()[0] < 60_000
     finally:
         tracemalloc.stop()
+
+
+def test_the_oldest_destinations_are_removed_when_the_memory_is_used_up():
+    codes = [bytes([0x5B, number]) * 20_000 for number in range(10)]
+    tracemalloc.start()
+    try:
+        cache = JumpDestinationCache(3 * JumpDestinations(codes[0]).size)
+        first = cache.get(codes[0])
+        assert cache.get(bytes(codes[0])) is first
+        for code in codes[1:]:
+            assert 0 in cache.get(code)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert cache.get(codes[-1]) is cache.get(codes[-1])
+    assert cache.get(codes[0]) is not first
+    assert kept < 6 * len(codes[0])
+    # Code that alone exceeds the limit can be executed, too.
+    assert 0 in cache.get(b"\x5b" * 10**6)
