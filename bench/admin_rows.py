@@ -13,7 +13,7 @@ from django.db import connection
 from django.utils import timezone
 
 from keys.charts.windows import floor
-from keys.metering import CLIENT_ERROR, DENIED, LIMITED, OK, SERVER_ERROR, TIMEOUT
+from keys.metering.meter import CLIENT_ERROR, DENIED, LIMITED, OK, SERVER_ERROR, TIMEOUT
 from keys.models import ApiKey, KeyVersion, Span, UsageBucket, User
 from keys.usage.tiers import KEEP
 

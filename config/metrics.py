@@ -29,7 +29,7 @@ from prometheus_client.registry import Collector
 from config.chain_metrics import ChainMetrics
 from config.health import Finding, Health
 from config.lean import is_reading, refuse_method, send_answer
-from keys.totals import Counter, Measured
+from keys.metering.totals import Counter, Measured
 from nodeapi.endpoint.endpoint import Endpoint
 from nodeapi.node import Node
 from nodeapi.tracing.pool import TracePool
@@ -39,7 +39,7 @@ from server.bounds import Bounds
 from server.process import Process, process_of
 
 _CREDITS, _MICROSECONDS, _BYTES, _LATENCIES = range(4)
-"""Indices in a counter of `keys.metering`."""
+"""Indices in a counter of `keys.metering.meter`."""
 
 _FIRST_BUCKET, _LAST_BUCKET = 6, 27
 """Range of latency buckets shown: from 64 µs, the shortest latency, to 134 s."""

@@ -22,7 +22,7 @@ from django.urls import Resolver404, resolve
 from config.gateway import Application
 from config.logs import redact, timestamp
 from jsonrpc.errors import RpcError
-from keys.metering import UNKNOWN_METHOD
+from keys.metering.meter import UNKNOWN_METHOD
 from nodeapi.methods.context import Context
 from nodeapi.sockets.frame_log import Line
 from server.asgi import Receive, Scope, Send

@@ -22,7 +22,7 @@ from explorer.uploads import (
     upload_abi,
     visible_abis,
 )
-from keys.logged_in import logged_in
+from keys.accounts.logged_in import logged_in
 from keys.models import User
 from keys.policy import with_own_scripts
 from legible.fields import validate_name

@@ -9,8 +9,8 @@ from django.db.models import Q
 
 from abi.definitions import Definition, parse_definition
 from abi.selectors import Definitions
-from keys.members import account_ids
 from keys.models import User
+from keys.selectors import account_ids
 from networks.models import Network
 from nodeapi.models import AbiEntry
 

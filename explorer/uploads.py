@@ -7,8 +7,8 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from abi.json_abi import InvalidAbi, read_abi
-from keys.members import account_ids
 from keys.models import User
+from keys.selectors import account_ids
 from networks.models import Network
 from nodeapi.models import AbiEntry, ContractAbi
 

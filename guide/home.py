@@ -17,9 +17,9 @@ from django.views.decorators.http import require_safe
 from guide import showcase
 from guide.computed import Computed
 from guide.showcase import HEAD_SECONDS, Head
-from keys.addresses import base_url, network_url
 from keys.dashboard.snippets import PLACEHOLDER, snippets
 from keys.policy import with_own_calls
+from keys.site import base_url, network_url
 from nodeapi.methods import registry
 
 SHOWN_CLIENTS = ("curl", "web3py", "viem")

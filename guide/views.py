@@ -14,12 +14,12 @@ from guide.examples import examples
 from guide.facts import bounds, operations, releases
 from guide.home import SHOWN_CLIENTS
 from jsonrpc.text import dump
-from keys.addresses import base_url, network_url
 from keys.api.problems import PROBLEMS
 from keys.dashboard.snippets import PLACEHOLDER, snippets
 from keys.models import Plan, Scope
 from keys.policy import with_own_calls, with_own_scripts, without_scripts
 from keys.services import MAX_LIVE_VERSIONS, OVERLAP_WORDS
+from keys.site import base_url, network_url
 from networks.models import Network
 from nodeapi.methods import registry
 from nodeapi.schemas import openrpc as document

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from keys.models import ApiKey, EventType, KeyEvent
+from keys.models import ApiKey, EventType, KeyEvent, MemberEvent, MemberEventType
 from legible.text import visible
 
 SHOWN_CHARACTERS = 200
@@ -234,3 +234,31 @@ def _listed(data: Mapping[str, Any]) -> str:
         if name not in _UNSHOWN and _value(str(name), value)
     ]
     return f" · {shown('; '.join(pairs))}" if pairs else ""
+
+
+_SENTENCES = {
+    MemberEventType.INVITED: "{actor} invited {subject} to the account of {account} as {role}",
+    MemberEventType.WITHDRAWN: "{actor} withdrew the invitation of {subject} to the "
+    "account of {account}",
+    MemberEventType.JOINED: "{subject} joined the account of {account} as {role}",
+    MemberEventType.ROLE_CHANGED: "{actor} changed the role of {subject} in the account "
+    "of {account} from {former} to {role}",
+    MemberEventType.REMOVED: "{actor} removed {subject} from the account of {account}",
+    MemberEventType.LEFT: "{subject} left the account of {account}",
+}
+
+
+def member_sentence(event: MemberEvent) -> str:
+    """Return an event as a sentence: `Alice removed Carol from the account of Bob`.
+
+    The account, the actor and the member should be prefetched.
+    """
+    sentence = _SENTENCES[MemberEventType(event.type)]
+    words = sentence.format(
+        actor=SERVICE if event.actor is None else shown(event.actor.email),
+        subject=shown(event.subject),
+        account=shown(event.account.email),
+        role=event.get_role_display(),
+        former=event.get_former_role_display(),
+    )
+    return f"{words}, from {event.actor_ip}" if event.actor_ip else words

@@ -1,4 +1,4 @@
-"""The base URL of the service's pages, as the sender of a request reaches them."""
+"""URLs of the service, its pages and its networks, as clients reach them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from django.conf import settings
+from django.http import HttpRequest
 from django.http.request import split_domain_port, validate_host
+
+from networks.models import Network
 
 Headers = Mapping[bytes, bytes]
 """Headers of a request by name in lower case."""
@@ -56,3 +59,25 @@ def _is_served(host: str, allowed: tuple[str, ...]) -> bool:
     """Return whether a Host header is well-formed and names a host that has pages."""
     domain, _ = split_domain_port(host)
     return bool(domain) and validate_host(domain, allowed)
+
+
+def base_url(request: HttpRequest) -> str:
+    """Return the service's URL for the sender of a request, without a trailing slash.
+
+    The request's Host header is shown only to its own sender.
+    """
+    return settings.PUBLIC_URL or f"{request.scheme}://{request.get_host()}"
+
+
+def mailed_url(path: str) -> str:
+    """Return the URL of a page for an email.
+
+    It begins with PUBLIC_URL, or with a local address, and never with the host of a
+    request: an attacker could request a mail to another user with a host of their own.
+    """
+    return (settings.PUBLIC_URL or local_url()) + path
+
+
+def network_url(base: str, network: Network) -> str:
+    """Return a network's base address, which a slash and a key complete."""
+    return f"{base}/{network.slug}/v3"

@@ -12,7 +12,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from keys.grants import Grants
 from keys.limiter.buckets import Buckets
 from keys.limiter.limiter import Limiter
-from keys.metering import Meter
+from keys.metering.meter import Meter
 from keys.unknown_keys import UnknownKeys
 from keys.use_after_revocation import UsesAfterRevocation
 from networks.directory import Directory

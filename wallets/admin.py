@@ -19,9 +19,8 @@ from django.template.defaultfilters import pluralize
 from django.utils import timezone
 
 from abi.addresses import with_checksum
-from keys.long_lists import LongList
+from keys.admin.lists import LongList, ReadOnly
 from keys.models import User
-from keys.read_only_admin import ReadOnly
 from wallets.admin_search import (
     Search,
     SearchByDapp,

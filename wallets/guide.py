@@ -11,8 +11,8 @@ from django.views.decorators.http import require_safe
 from guide.error_entries import CodedError, Section
 from guide.views import show_page
 from jsonrpc.text import dump
-from keys.addresses import base_url
 from keys.policy import without_scripts
+from keys.site import base_url
 from nodeapi.frames import close_codes
 from wallets.methods.chain import KINDS
 from wallets.methods.outer import session_methods

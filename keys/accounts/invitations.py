@@ -18,10 +18,10 @@ from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
+from keys.accounts.acting import SESSION_KEY
 from keys.accounts.forms import NewPasswordForm
 from keys.accounts.mails import mail_joined
 from keys.accounts.pages import account_page, ip_of, logger
-from keys.acting import SESSION_KEY
 from keys.models import Invitation, Membership, User
 from keys.services import (
     Actor,

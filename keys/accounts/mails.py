@@ -10,10 +10,10 @@ from django.utils.http import urlsafe_base64_encode
 
 from keys.accounts.links import make_token
 from keys.accounts.outgoing import note_mail
-from keys.addresses import mailed_url
 from keys.mail import send_text
 from keys.models import Membership, User
 from keys.services import IssuedInvitation
+from keys.site import mailed_url
 
 
 def mail_signup(email: str, ip: str | None) -> None:

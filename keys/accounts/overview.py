@@ -8,9 +8,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from keys.accounts.acting import user_of
+from keys.accounts.logged_in import logged_in
 from keys.accounts.pages import account_page
-from keys.actors import user_of
-from keys.logged_in import logged_in
 from keys.models import NoticeKind
 
 

@@ -10,9 +10,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from keys.api.documents import AccessRequestDocument
 from keys.api.filters import one_of, read_filters, whole, words
 from keys.api.forms import ApprovalForm, DeclineForm
+from keys.api.serializers import AccessRequestDocument
 from keys.api.terms import GRANT
 from keys.api.views import ManagementView, Need
 from keys.models import AccessRequest, AccessStatus, Scope

@@ -11,10 +11,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from keys.api.documents import IssuedKeyDocument, KeyDocument
 from keys.api.filters import address, one_of, read_filters, whole, words
 from keys.api.forms import KeyForm, NewKeyForm, NothingForm, ReasonForm
 from keys.api.repeats import repeatable
+from keys.api.serializers import IssuedKeyDocument, KeyDocument
 from keys.api.views import ManagementView, Need
 from keys.models import ApiKey, Scope
 from keys.services import (

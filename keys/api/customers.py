@@ -9,11 +9,11 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from keys.api.documents import CustomerDocument
 from keys.api.filters import address, read_filters, yes_or_no
 from keys.api.forms import CustomerForm, NewCustomerForm
 from keys.api.problems import Conflict
 from keys.api.repeats import repeatable
+from keys.api.serializers import CustomerDocument
 from keys.api.views import ManagementView, Need
 from keys.models import Scope, User
 from keys.services import get_or_create_customer, switch_customer

@@ -6,8 +6,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from keys.api.documents import EventDocument
 from keys.api.filters import moment, one_of, read_filters, whole
+from keys.api.serializers import EventDocument
 from keys.api.views import ManagementView, Need
 from keys.models import EventType, KeyEvent, Scope
 

@@ -7,9 +7,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from keys.api.api_keys import LOOK
-from keys.api.documents import NetworkDocument, PlanDocument
 from keys.api.filters import read_filters
 from keys.api.forms import PlanForm
+from keys.api.serializers import NetworkDocument, PlanDocument
 from keys.api.views import ManagementView, Need
 from keys.models import Plan, Scope
 from keys.services.limits import set_plan

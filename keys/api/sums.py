@@ -13,7 +13,7 @@ import orjson
 from django.db import connection, transaction
 
 from keys.api.filters import MAX_NUMBER
-from keys.latencies import percentile
+from keys.metering.latencies import percentile
 from keys.models import Span
 
 RESOLUTIONS = {span.label.lower(): span for span in Span}

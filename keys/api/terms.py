@@ -10,13 +10,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from keys.api.api_keys import CHANGE, LOOK, find_key
-from keys.api.documents import (
+from keys.api.filters import read_filters
+from keys.api.forms import AllowlistForm, EntitlementForm, LimitsForm
+from keys.api.serializers import (
     AllowlistsDocument,
     EntitlementDocument,
     LimitsDocument,
 )
-from keys.api.filters import read_filters
-from keys.api.forms import AllowlistForm, EntitlementForm, LimitsForm
 from keys.api.views import ManagementView, Need
 from keys.models import AllowlistKind, Capability, Entitlement, Scope
 from keys.services import grant_entitlement, set_allowlist, withdraw_entitlement

@@ -11,10 +11,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from keys.api.api_keys import CHANGE, LOOK, find_key
-from keys.api.documents import IssuedVersionDocument, VersionDocument
 from keys.api.filters import read_filters
 from keys.api.forms import NewVersionForm, ReasonForm, RollForm
 from keys.api.repeats import repeatable
+from keys.api.serializers import IssuedVersionDocument, VersionDocument
 from keys.api.views import ManagementView
 from keys.models import KeyVersion
 from keys.services import IssuedKey, issue_version, revoke_version, roll_key

@@ -20,9 +20,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import cache_control
 
-from keys.acting import acting_of, resolve_acting
-from keys.actors import user_of
-from keys.logged_in import logged_in
+from keys.accounts.acting import acting_of, resolve_acting, user_of
+from keys.accounts.logged_in import logged_in
 from keys.models import ApiKey, KeyEvent, KeyVersion, MemberEvent, Role, User
 from keys.policy import with_own_scripts
 from networks.models import Network

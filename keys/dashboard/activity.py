@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from keys.acting import Acting, acting_of
+from keys.accounts.acting import Acting, acting_of
 from keys.dashboard.access import dashboard_page, own_key
 from keys.models import ApiKey, EventType, KeyEvent, Role
 

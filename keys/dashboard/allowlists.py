@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from keys.actors import actor_of
+from keys.accounts.acting import actor_of
 from keys.allowlists import MAX_ENTRIES
 from keys.dashboard.access import dashboard_page, own_key
 from keys.dashboard.method_choices import MethodChoices, method_choices

@@ -17,8 +17,7 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from keys.acting import acting_of
-from keys.actors import actor_of
+from keys.accounts.acting import acting_of, actor_of
 from keys.agreements import agreement_of
 from keys.dashboard.access import dashboard_page, opened_networks, own_key
 from keys.dashboard.refusals import latest_refusals

@@ -8,9 +8,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from keys.addresses import base_url, network_url
 from keys.dashboard.access import dashboard_page, opened_networks, own_key
 from keys.dashboard.snippets import VARIABLE, snippets
+from keys.site import base_url, network_url
 from networks.models import Network
 
 

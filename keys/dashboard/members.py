@@ -18,11 +18,10 @@ from django.views.decorators.http import (
     require_safe,
 )
 
+from keys.accounts.acting import SESSION_KEY, Acting, acting_of, actor_of, user_of
 from keys.accounts.forms import EmailForm
 from keys.accounts.mails import mail_invitation
 from keys.accounts.outgoing import TooManyMails, note_mail
-from keys.acting import SESSION_KEY, Acting, acting_of
-from keys.actors import actor_of, user_of
 from keys.dashboard.access import dashboard_page
 from keys.models import Invitation, MemberEvent, Membership, Role
 from keys.services import (

@@ -13,9 +13,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from keys.acting import acting_of
-from keys.actors import actor_of
-from keys.addresses import base_url, network_url
+from keys.accounts.acting import acting_of, actor_of
 from keys.dashboard.access import dashboard_page, opened_networks, own_key, own_version
 from keys.dashboard.api_keys import TypedForm
 from keys.dashboard.snippets import export_line, snippets
@@ -30,6 +28,7 @@ from keys.services import (
     roll_key,
 )
 from keys.services.own_keys import create_first_key
+from keys.site import base_url, network_url
 from keys.states import live_versions
 
 FIRST_NAME = "First key"

@@ -17,7 +17,7 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from keys.actors import actor_of
+from keys.accounts.acting import actor_of
 from keys.dashboard.access import dashboard_page, opened_networks, own_key
 from keys.models import (
     AccessRequest,

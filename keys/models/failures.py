@@ -8,7 +8,7 @@ from keys.models.api_keys import ApiKey
 
 
 class KeyFailures(models.Model):
-    """The latest failed calls of a key, and its unknown methods. See `keys.failures`."""
+    """The latest failed calls of a key, and its unknown methods. See `keys.metering.failures`."""
 
     api_key = models.OneToOneField(
         ApiKey, primary_key=True, on_delete=models.CASCADE, related_name="failures"

@@ -9,7 +9,7 @@ from networks.models import Network
 
 
 class Refusal(models.Model):
-    """A reason for which calls with a key were rejected. See `keys.refusals`."""
+    """A reason for which calls with a key were rejected. See `keys.metering.meter`."""
 
     api_key = models.ForeignKey(
         ApiKey, on_delete=models.CASCADE, related_name="refusals"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from keys import metering
+from keys.metering import meter as metering
 from keys.models.api_keys import ApiKey, KeyVersion
 from networks.models import Network
 

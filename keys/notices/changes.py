@@ -11,7 +11,6 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from keys.members import role_in
 from keys.models import (
     AccessRequest,
     AccessStatus,
@@ -22,6 +21,7 @@ from keys.models import (
     User,
 )
 from keys.notices.queue import moment, queue
+from keys.selectors import role_in
 
 
 def secret_revoked(version: KeyVersion, by: User | None) -> None:

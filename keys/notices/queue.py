@@ -12,9 +12,9 @@ from django.db.models import F, Q
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from keys.addresses import mailed_url
 from keys.mail import send_once
 from keys.models import ApiKey, Membership, Notice, NoticeKind, Role, User
+from keys.site import mailed_url
 
 logger = logging.getLogger(__name__)
 

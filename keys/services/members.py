@@ -15,7 +15,6 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
-from keys.members import role_in
 from keys.models import (
     Invitation,
     MemberEvent,
@@ -24,6 +23,7 @@ from keys.models import (
     Role,
     User,
 )
+from keys.selectors import role_in
 from keys.services.events import SYSTEM, Actor
 
 LIFETIME = timedelta(days=7)

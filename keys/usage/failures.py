@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from django.utils import timezone
 
-from keys.failures import KEEP_NAMES_DAYS
+from keys.metering.failures import KEEP_NAMES_DAYS
 from keys.models import ApiKey, KeyFailures
 from keys.served_methods import served_methods, similar_method
 from networks.models import Network

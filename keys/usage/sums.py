@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from django.db import connection
 
 from keys.charts.windows import Window
-from keys.latencies import percentile
-from keys.metering import DENIED, LIMITED, OK
+from keys.metering.latencies import percentile
+from keys.metering.meter import DENIED, LIMITED, OK
 from keys.models import ApiKey, Span
 from keys.usage.ranges import Range
 from networks.models import Network
@@ -101,7 +101,7 @@ class Usage:
     """Totals by value of the dimension and index of the bin."""
     latencies: dict[int, list[int]] = field(default_factory=dict)
     """Histograms by index of the bin. Rejected calls are not included, because they
-    would understate the latency. See `keys.latencies`."""
+    would understate the latency. See `keys.metering.latencies`."""
 
     def add(self, place: int, row: _Row) -> None:
         """Add the calls of a row to a bin."""

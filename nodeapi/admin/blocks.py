@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from evm.hexadecimal import to_hex
-from keys.long_lists import LongList
+from keys.admin.lists import LongList
 from networks.models import Network
 from nodeapi.models import Block
 

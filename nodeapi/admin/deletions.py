@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from keys.read_only_admin import ReadOnly
+from keys.admin.lists import ReadOnly
 from networks.models import NetworkDeletion
 from nodeapi.deletion.progress import decode
 from nodeapi.status.troubles import percent_of

@@ -16,9 +16,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
 
-from keys.actors import actor_of
-from keys.key_actions import ConfirmForm
-from keys.object_actions import ObjectActions
+from keys.accounts.acting import actor_of
+from keys.admin.actions import ObjectActions
+from keys.admin.key_actions import ConfirmForm
 from networks.admin import NetworkAdmin
 from networks.models import Network, NetworkState
 from networks.services import change_state

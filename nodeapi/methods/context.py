@@ -18,7 +18,7 @@ from jsonrpc.registry import Method
 from keys import permits
 from keys.grants import Grant
 from keys.limiter.limiter import Limiter
-from keys.metering import OK, UNKNOWN_METHOD, Meter, outcome_of
+from keys.metering.meter import OK, UNKNOWN_METHOD, Meter, outcome_of
 from keys.site import Headers, site_of, tracing_path
 from networks.directory import NetworkView
 from nodeapi.errors.access import (

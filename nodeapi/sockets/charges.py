@@ -10,7 +10,7 @@ from time import perf_counter_ns
 from jsonrpc.errors import RpcError
 from jsonrpc.later import Later
 from keys.grants import Grant
-from keys.metering import OK
+from keys.metering.meter import OK
 from nodeapi.frames.writer import FrameWriter
 from nodeapi.node import Node
 from nodeapi.sockets import limits

@@ -14,8 +14,8 @@ from django.test import Client
 from django.utils import timezone
 from django.utils.http import urlencode
 
-from keys import limits_admin, long_lists
-from keys.admin import ApiKeyAdmin
+from keys.admin import limits, lists
+from keys.admin.api_keys import ApiKeyAdmin
 from keys.models import ApiKey, Span, UsageBucket, User
 from keys.services import create_key, get_or_create_customer, issue_key
 from tests.support.rows import make_network
@@ -107,7 +107,7 @@ def test_events_are_found_by_actor(staff: Client) -> None:
 def seven(staff: Client, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Make lists short, of two rows a page, and return the ids of seven keys, newest first."""
     monkeypatch.setattr(ApiKeyAdmin, "list_per_page", 2)
-    monkeypatch.setattr(long_lists, "PAGES_AHEAD", 1)
+    monkeypatch.setattr(lists, "PAGES_AHEAD", 1)
     owners = [get_or_create_customer(email=f"{n}@example.org") for n in range(7)]
     made = [create_key(owner=one, name=f"key {n}") for n, one in enumerate(owners)]
     return [key.pk for key in made][::-1]
@@ -137,7 +137,7 @@ def test_list_counts_no_further_than_its_links_to_pages_need(
 def test_list_pages_through_so_many_rows(
     staff: Client, seven: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(long_lists, "MAX_ROWS", 4)
+    monkeypatch.setattr(lists, "MAX_ROWS", 4)
     assert shown(staff, p=2) == (seven[2:4], "more than 4 API keys")
     assert staff.get("/admin/keys/apikey/", {"p": 3}).status_code == 302
 
@@ -186,7 +186,7 @@ def test_only_the_latest_usage_is_looked_through_unless_a_key_is_named(
     for hours in (1, 2):
         add_usage(two[0], network, now - timedelta(hours=hours))
     second, first = UsageBucket.objects.filter(span=Span.HOUR).order_by("start")
-    monkeypatch.setattr(limits_admin, "LATEST", 1)
+    monkeypatch.setattr(limits, "LATEST", 1)
     assert found(staff, "usagebucket") == [first.pk]
     assert found(staff, "usagebucket", q=two[0].pk) == [first.pk, second.pk]
 

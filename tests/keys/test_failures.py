@@ -10,9 +10,9 @@ from django.test import Client
 from psycopg import AsyncConnection
 
 from jsonrpc.errors import InvalidParams, unknown_method
-from keys import failures
-from keys.failures import KEEP_NAMES_DAYS, MAX_FAILURES, MAX_NAMES, Failures
 from keys.limiter.errors import RateLimited
+from keys.metering import failures
+from keys.metering.failures import KEEP_NAMES_DAYS, MAX_FAILURES, MAX_NAMES, Failures
 from keys.models import ApiKey, KeyFailures
 from keys.services import (
     get_or_create_customer,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keys.latencies import BUCKETS, bucket_of, percentile
+from keys.metering.latencies import BUCKETS, bucket_of, percentile
 
 durations = st.lists(st.integers(0, 10**9), min_size=1)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from keys.member_sentences import member_sentence
+from keys.audit_sentences import member_sentence
 from keys.models import MemberEvent, MemberEventType, Role, User
 
 OF_OWNER = "the account of owner@example.org"

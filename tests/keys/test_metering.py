@@ -11,10 +11,10 @@ from jsonrpc.errors import (
     RequestTimedOut,
     ServiceUnavailable,
 )
-from keys import metering
 from keys.errors import NetworkNotEnabled
 from keys.limiter.errors import DailyQuotaExceeded, RateLimited
-from keys.metering import Meter, outcome_of
+from keys.metering import meter as metering
+from keys.metering.meter import Meter, outcome_of
 from keys.models import DailyUse, KeyVersionUse, Span, UsageBucket, UsageTotal
 from keys.services import get_or_create_customer, issue_key
 from nodeapi.node import database_conninfo

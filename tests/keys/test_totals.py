@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import asyncio
 
-from keys.latencies import BUCKETS
-from keys.metering import OK, Meter
+from keys.metering.latencies import BUCKETS
+from keys.metering.meter import OK, Meter
 
 NOWHERE = "host=/nowhere dbname=none"
 LATENCIES = 3

@@ -13,7 +13,7 @@ import random
 import sys
 from collections import defaultdict
 
-from keys.metering import CLIENT_ERROR, FLUSH_SECONDS, LIMITED, OK, Meter
+from keys.metering.meter import CLIENT_ERROR, FLUSH_SECONDS, LIMITED, OK, Meter
 
 NEW_YEAR = 1_798_761_600
 """2027-01-01T00:00:00Z: before it and after it is another minute, hour and day."""

@@ -8,8 +8,8 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.cache import cache_control
 
-from keys.actors import user_of
-from keys.logged_in import logged_in
+from keys.accounts.acting import user_of
+from keys.accounts.logged_in import logged_in
 from keys.policy import without_scripts
 from wallets.changes import Cause
 from wallets.models import Actor

@@ -13,7 +13,7 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from keys.logged_in import to_login
+from keys.accounts.logged_in import to_login
 
 MAX_LOGIN_AGE = 12 * 60 * 60
 """Maximum age in seconds of a login. Afterwards, decisions require a new login."""

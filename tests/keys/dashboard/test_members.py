@@ -10,9 +10,8 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from keys.acting import SESSION_KEY
+from keys.accounts.acting import SESSION_KEY
 from keys.audit_sentences import sentence_of
-from keys.members import accounts_of, role_in
 from keys.models import (
     ApiKey,
     EventType,
@@ -22,7 +21,13 @@ from keys.models import (
     Role,
     User,
 )
-from keys.selectors import is_held, may_trace_somewhere, tracers_of
+from keys.selectors import (
+    accounts_of,
+    is_held,
+    may_trace_somewhere,
+    role_in,
+    tracers_of,
+)
 from keys.services import (
     Actor,
     change_role,

@@ -11,10 +11,10 @@ from django.utils import timezone
 from django.utils.html import conditional_escape
 
 from guide.error_entries import error_entries
-from keys import refusals
 from keys.dashboard.refusals import PAGES, remedies_by_reason
+from keys.metering import meter as refusals
+from keys.metering.meter import Refusals
 from keys.models import Refusal, User
-from keys.refusals import Refusals
 from keys.services import disable_key, enable_key, issue_key, set_allowlist
 from tests.keys.dashboard.conftest import Customer, text
 from tests.support.live import live_service, request

@@ -15,12 +15,11 @@ from django.template.defaultfilters import pluralize
 from django.template.response import TemplateResponse
 from django.utils.cache import add_never_cache_headers
 
-from keys.actors import actor_of
-from keys.addresses import base_url, network_url
+from keys.accounts.acting import actor_of
+from keys.admin.actions import ObjectActions
+from keys.admin.fields import ExpiryWidget
 from keys.dashboard.snippets import snippets
-from keys.expiry_widget import ExpiryWidget
 from keys.models import ApiKey, Entitlement, KeyLimits, KeyVersion
-from keys.object_actions import ObjectActions
 from keys.services import (
     DEFAULT_OVERLAP,
     OVERLAP_WORDS,
@@ -34,6 +33,7 @@ from keys.services import (
     roll_key,
 )
 from keys.services.limits import set_limits
+from keys.site import base_url, network_url
 from networks.models import Network, Tracer
 
 if TYPE_CHECKING:  # the class is generic for the type checker alone

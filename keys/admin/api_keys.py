@@ -18,20 +18,22 @@ from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
 from django.utils.safestring import mark_safe
 
-import keys.limits_admin
-import keys.member_admin
-import keys.token_admin  # noqa: F401  # all register their pages
+import keys.admin.limits
+import keys.admin.members
+import keys.admin.tokens  # noqa: F401  # all register their pages
 from keys import format as key_format
-from keys.access_admin import AccessRequestAdmin
-from keys.actors import actor_of
-from keys.admin_search import api_keys_like
+from keys.accounts.acting import actor_of
+from keys.admin.access import AccessRequestAdmin
+from keys.admin.entitlements import EntitlementInline, TracingFilter, save_entitlements
+from keys.admin.events import KeyEventAdmin
+from keys.admin.fields import ShownField
+from keys.admin.key_actions import KeyActions
+from keys.admin.lists import LongList
+from keys.admin.search import api_keys_like
+from keys.admin.users import UserAdmin
 from keys.agreements import agreement_of
 from keys.allowlists import MAX_ENTRIES
 from keys.audit_sentences import key_label, sentence_of
-from keys.entitlement_admin import EntitlementInline, TracingFilter, save_entitlements
-from keys.event_admin import KeyEventAdmin
-from keys.key_actions import KeyActions
-from keys.long_lists import LongList
 from keys.models import (
     AllowlistEntry,
     AllowlistKind,
@@ -50,10 +52,8 @@ from keys.services import (
     set_allowlist,
     update_key,
 )
-from keys.shown_fields import ShownField
 from keys.states import State, in_state, live_versions, state_of
 from keys.usage.daily import today
-from keys.user_admin import UserAdmin
 from networks.models import Network
 
 if TYPE_CHECKING:  # the classes are generic for the type checker alone

@@ -134,3 +134,16 @@ class LongList:
             obj.pk,
             obj,
         )
+
+
+class ReadOnly(LongList):
+    """An admin that shows objects and can't change them."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

@@ -12,13 +12,13 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from keys.actors import actor_of
-from keys.admin_search import SearchByKey
+from keys.accounts.acting import actor_of
+from keys.admin.actions import ObjectActions
+from keys.admin.fields import ExpiryWidget
+from keys.admin.lists import ReadOnly
+from keys.admin.search import SearchByKey
 from keys.audit_sentences import key_label
-from keys.expiry_widget import ExpiryWidget
 from keys.models import AccessRequest, AccessStatus
-from keys.object_actions import ObjectActions
-from keys.read_only_admin import ReadOnly
 from keys.services import approve_access, decline_access
 
 

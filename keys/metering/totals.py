@@ -1,7 +1,7 @@
 """Totals of a process since its start, over all keys, for operators.
 
 Statistics for customers are counted by key and stored in the database. See
-`keys.metering`.
+`keys.metering.meter`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Measured = tuple[int, str, str]
 """Network, method, outcome."""
 
 Counter = Sequence[int]
-"""Credits, microseconds, bytes, and a histogram; see `keys.latencies`."""
+"""Credits, microseconds, bytes, and a histogram; see `keys.metering.latencies`."""
 
 
 class Totals:

@@ -14,12 +14,12 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
 
-from keys.actors import actor_of
-from keys.addresses import base_url
-from keys.long_lists import LongList
+from keys.accounts.acting import actor_of
+from keys.admin.lists import LongList
 from keys.models import ApiToken, Scope, User
 from keys.services import issue_token, revoke_token
 from keys.services.events import require_future
+from keys.site import base_url
 
 if TYPE_CHECKING:  # the classes are generic for the type checker alone
     _ApiTokenAdmin = admin.ModelAdmin[ApiToken]

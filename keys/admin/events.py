@@ -11,10 +11,10 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from keys.admin_search import api_keys_named
+from keys.admin.lists import ReadOnly
+from keys.admin.search import api_keys_named
 from keys.audit_sentences import sentence_of
 from keys.models import KeyEvent, User
-from keys.read_only_admin import ReadOnly
 
 if TYPE_CHECKING:  # the class is generic for the type checker alone
     _KeyEventAdmin = admin.ModelAdmin[KeyEvent]

@@ -14,10 +14,10 @@ from django.contrib.auth.models import Group
 from django.forms import ModelForm
 from django.http import HttpRequest
 
-from keys.actors import actor_of
+from keys.accounts.acting import actor_of
+from keys.admin.lists import LongList
+from keys.admin.members import ShowsMembers
 from keys.customer_facts import customer_facts
-from keys.long_lists import LongList
-from keys.member_admin import ShowsMembers
 from keys.models import User
 from keys.services import note_activation
 from legible.fields import validate_name

@@ -12,11 +12,10 @@ from django.db.models import Model, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
 
-from keys.admin_search import SearchByKey
+from keys.admin.lists import LongList, ReadOnly
+from keys.admin.search import SearchByKey
 from keys.audit_sentences import key_label
-from keys.long_lists import LongList
 from keys.models import KeyLimits, Plan, Span, UsageBucket, User
-from keys.read_only_admin import ReadOnly
 from keys.services.events import Actor, announce_plan
 from keys.services.limits import set_limits
 from keys.usage.ranges import DEFAULT, RANGES

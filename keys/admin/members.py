@@ -11,9 +11,9 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from keys.member_sentences import member_sentence
+from keys.admin.lists import ReadOnly
+from keys.audit_sentences import member_sentence
 from keys.models import Invitation, MemberEvent, Membership, User
-from keys.read_only_admin import ReadOnly
 
 if TYPE_CHECKING:  # the classes are generic for the type checker alone
     _MembershipAdmin = admin.ModelAdmin[Membership]

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from django.contrib import messages
 from django.http import Http404, HttpRequest
 
-from keys.members import AccountRole, roles_of
 from keys.models import ApiKey, Role, User
+from keys.selectors import AccountRole, roles_of
+from keys.services import Actor
 
 SESSION_KEY = "customer_account"
 """Name of the session's entry with the id of the account that was chosen last."""
@@ -106,3 +107,21 @@ def _remembered(
 def _number(text: str) -> int | None:
     is_number = text.isascii() and text.isdecimal() and len(text) < 20
     return int(text) if is_number else None
+
+
+def user_of(request: HttpRequest) -> User:
+    """Return the logged-in user. The page must require a log-in."""
+    assert isinstance(request.user, User)
+    return request.user
+
+
+def actor_of(request: HttpRequest) -> Actor:
+    """Return the logged-in user as the author of a change.
+
+    The actor has their IP address, and on the dashboard their role in the account.
+    """
+    return Actor(
+        user_of(request),
+        request.META.get("REMOTE_ADDR") or None,
+        role=role_for_log(request),
+    )

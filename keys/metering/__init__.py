@@ -1,0 +1,1 @@
+"""Counts the calls of API keys and writes the counts to the database."""
