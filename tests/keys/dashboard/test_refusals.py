@@ -12,8 +12,8 @@ from django.utils.html import conditional_escape
 
 from guide.error_entries import error_entries
 from keys.dashboard.refusals import PAGES, remedies_by_reason
-from keys.metering import meter as refusals
-from keys.metering.meter import Refusals
+from keys.metering import refusals
+from keys.metering.refusals import Refusals
 from keys.models import Refusal, User
 from keys.services import disable_key, enable_key, issue_key, set_allowlist
 from tests.keys.dashboard.conftest import Customer, text
