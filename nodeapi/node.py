@@ -57,10 +57,11 @@ class Node:
     syncing: SyncingFeed
 
     async def start(self) -> None:
-        """Start reading the outbox, and read the networks.
+        """Start reading the outbox, read the networks, and start a trace worker.
 
         Also works while the database is down.
         """
+        await self.tracing.start()
         await self.subscriber.start()
         await self.directory.start()
         await self.limiter.start()

@@ -70,7 +70,7 @@ class TracePool:
     def __init__(
         self, conninfo: str, limits: PoolLimits, spooled: SpoolCount | None = None
     ) -> None:
-        """Create an idle pool; the first job starts the first worker.
+        """Create an idle pool; `start` or the first job starts the first worker.
 
         conninfo: of the database, in libpq's form.
         spooled: counts unread results, if other parts have some as well.
@@ -203,6 +203,10 @@ class TracePool:
                 self.requests.pop(key, None)
 
         return Hold(undo)
+
+    async def start(self) -> None:
+        """Start a worker, so that the first job need not wait for it."""
+        await self.workers.warm()
 
     async def close(self) -> None:
         """Cancel all jobs and kill all workers."""

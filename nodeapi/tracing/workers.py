@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 
 from jsonrpc.errors import InternalError, RpcError, ServiceUnavailable
 from nodeapi.errors.execution import ExecutionTimedOut
@@ -63,6 +64,12 @@ class Workers:
                 raise ServiceUnavailable from error
             raise
         return worker
+
+    async def warm(self) -> None:
+        """Start a worker for the first job, if none is idle."""
+        if not self.idle:
+            with suppress(ServiceUnavailable):  # which is logged; the job tries again
+                self.idle.append(await self.take())
 
     def release(self, worker: WorkerProcess | None, is_well: bool) -> None:
         """Make a worker available to the next job, or kill it.

@@ -24,7 +24,7 @@ from config.run_file import main_path, run_file
 from config.variables import processes
 from networks.masking import mask_url
 from nodeapi.chain.networks import NetworkMismatch
-from server import supervisor
+from server import forking, supervisor
 from server.children import Children, kept_running
 
 _SETUP_LOCK = 0x706F7274  # "port": a number for which there is no other advisory lock
@@ -66,6 +66,7 @@ class Command(BaseCommand):
             serving.leave_with_parent()
         try:
             sockets = serving.ListeningSockets(serving.LOOPBACK)
+            forking.shared.open()  # it imports while the services start
             with services.running(restart=True):
                 self._serve(sockets, options["upstream"], options["genesis"])
         except (
