@@ -24,6 +24,7 @@ from nodeapi.endpoint.responses import REFUSALS
 from nodeapi.node import build_node
 from nodeapi.sockets.hub import Hub as NodeHub
 from wallets import routing as wallet_routing
+from wallets.methods import chain, confirmed, own, transactions  # noqa: F401
 from wallets.nodes.page_node import with_node
 from wallets.serving.wallet import build_wallet
 from wallets.sockets.hub import Hub

@@ -17,6 +17,7 @@ from wallets.guide import page as wallet
 from wallets.guide import provider_errors, wallet_errors
 from wallets.pages.connect_script import connect_script
 
+admin.autodiscover()
 admin.site.site_header = admin.site.site_title = "Portcullis"
 # Lists need the width of the window. The first page links to all of them.
 admin.site.enable_nav_sidebar = False

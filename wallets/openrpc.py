@@ -15,6 +15,7 @@ from nodeapi import VERSION
 from nodeapi.schemas.openrpc import content_descriptor
 from wallets import errors
 from wallets.errors import WalletError
+from wallets.methods import chain, confirmed, own, transactions  # noqa: F401
 from wallets.methods.outer import session_methods
 from wallets.proposals import Known
 from wallets.registries import chain_methods, own_methods

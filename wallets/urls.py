@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.urls import path
 
+# They register what the pages offer.
+from wallets.methods import chain, confirmed, own, transactions  # noqa: F401
 from wallets.pages import (
     accounts,
     connections,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -142,3 +144,43 @@ def test_help_lists_the_commands_of_the_project_first(tmp_path):
     assert "migrate" in others
     assert "flush_chains" not in others
     assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+SLOW = {
+    *("eth", "evm.blocks", "evm.transactions", "coincurve", "eth_utils", "pydantic"),
+    *("rest_framework.views", "rest_framework.schemas"),
+    *(
+        "uvicorn",
+        "websockets",
+        "httpx",
+        "prometheus_client",
+        "config.urls",
+        "config.asgi",
+    ),
+    *(
+        "nodeapi.methods",
+        "nodeapi.tracing",
+        "wallets.methods",
+        "keys.admin",
+        "explorer.views",
+    ),
+}
+"""What a command that only reads the database has no use for."""
+
+
+def test_commands_start_without_what_serves_and_executes(tmp_path):
+    program = (
+        "import django, json, sys; django.setup(); print(json.dumps([*sys.modules]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={
+            **os.environ,
+            "VAR_DIR": str(tmp_path),
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+        },
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    assert set(json.loads(done.stdout)) & SLOW == set()
+    assert all(map(find_spec, SLOW))

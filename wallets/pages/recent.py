@@ -8,8 +8,6 @@ from functools import wraps
 from typing import Any
 
 from django.contrib.auth import logout
-from django.contrib.auth.signals import user_logged_in
-from django.dispatch import receiver
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
@@ -24,7 +22,6 @@ _MOMENT = "logged_in_at"
 _View = Callable[..., HttpResponseBase]
 
 
-@receiver(user_logged_in)
 def store_login_time(request: HttpRequest, **_: Any) -> None:
     """Store the time of a login in the browser's session."""
     request.session[_MOMENT] = time.time()

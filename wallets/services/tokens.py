@@ -7,11 +7,9 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
-from django.dispatch import receiver
 from django.utils import timezone
 
 from keys.models import User
-from keys.signals import password_changed
 from wallets.changes import Cause
 from wallets.credentials import digest, successor
 from wallets.models import Actor, DappToken
@@ -51,7 +49,6 @@ def renew_token(*, secret: str, origin: str | None) -> str:
     return renewed
 
 
-@receiver(password_changed)
 def end_with_password(user: User, **_: Any) -> None:
     """Disconnect all dapps of a user with a new password.
 
