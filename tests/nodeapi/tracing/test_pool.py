@@ -66,6 +66,18 @@ def test_entries_stand_in_order_and_a_worker_is_used_again(network_id: int) -> N
     run(test, LIMITS)
 
 
+def test_a_pool_that_was_started_has_a_worker_for_the_first_job(
+    network_id: int,
+) -> None:
+    async def test(pool: TracePool) -> None:
+        await pool.start()
+        (pid,) = children()
+        assert await answer(pool, job(network_id, GREETINGS))
+        assert children() == [pid]
+
+    run(test, LIMITS)
+
+
 def test_what_can_not_be_traced_has_geths_error_text(network_id: int) -> None:
     async def told(pool: TracePool, **options: Any) -> str:
         with pytest.raises(TraceFailed) as caught:
