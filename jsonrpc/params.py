@@ -64,33 +64,33 @@ class Signature:
     def decode(self, params: object, message: Text | None = None) -> list[Any]:
         """Convert a message's `params` to arguments.
 
-        A list is modified: the arguments replace its values.
         message: the message's text, for decoders that read it.
 
         Raises: InvalidParams for the first error.
         """
-        if type(params) is not list:
-            if params is not None:
-                raise InvalidParams("non-array args")
+        if params is None:
             params = []
+        elif type(params) is not list:
+            raise InvalidParams("non-array args")
         decoders = self._decoders if message is None else self._with_text(message)
+        arguments: list[Any] = []
         index = 0
         try:
             for value in params:
                 if index == len(decoders):
                     raise InvalidParams(f"too many arguments, want at most {index}")
                 if value is None and index >= self._required:
-                    params[index] = self._defaults[index]
+                    arguments.append(self._defaults[index])
                 else:
-                    params[index] = decoders[index](value)
+                    arguments.append(decoders[index](value))
                 index += 1
         except ValueError as error:
             raise InvalidParams(f"invalid argument {index}: {error}") from error
         if index < len(decoders):
             if index < self._required:
                 raise InvalidParams(f"missing value for required argument {index}")
-            params += self._defaults[index:]
-        return params
+            arguments += self._defaults[index:]
+        return arguments
 
     def _with_text(self, message: Text) -> list[Callable[[Any], Any]]:
         """Return the decoders, with the text bound for those that read it."""

@@ -59,3 +59,9 @@ def test_cause_is_kept():
     with pytest.raises(InvalidParams) as caught:
         Signature(SUM).decode(["x"])
     assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_the_list_of_the_caller_is_left_as_it_was() -> None:
+    params = [1, 2]
+    assert Signature(SUM).decode(params) == [1, 2, 100]
+    assert params == [1, 2]
