@@ -8,21 +8,19 @@ from struct import Struct
 
 from eth_typing import Address
 
-from evm.changes import AccountValue, decode_changes
+from evm.changes import AccountValue, Changes
 from evm.headers import EMPTY_TRIE_ROOT
 from evm.world import EMPTY_CODE_HASH
 from jsonrpc.later import Later
 from networks.directory import Directory, NetworkView
 from nodeapi.encoding import BlockReference
-from nodeapi.errors.blocks import HeaderForHashNotFound, NotCanonical
 from nodeapi.store import queries
-from nodeapi.store.base import CacheKey, Reads, existing, number_of, whole_row
+from nodeapi.store.base import CacheKey, Reads, existing, whole_row
 from nodeapi.store.codes import Codes
 from postgres.cache import BytesCache
 from postgres.connections import Connections
-from postgres.errors import Unavailable
 from postgres.lookup import Lookup
-from postgres.statement import BYTEA, INT8, Row, Statement, int8, read_bool
+from postgres.statement import BYTEA, INT8, Row, Statement, int8
 
 _MAX_BATCH = {False: 256, True: 64}
 """Accounts read by one query, without and with code."""
@@ -103,30 +101,19 @@ class AccountReads(Reads):
         self, network_id: int, address: bytes, block: BlockReference, with_code: bool
     ) -> Later[_Found]:
         """Return an account. with_code: whether to read the code in the same query."""
-        if block.hash is not None:
-            return self._account_at_hash(
-                network_id, block.hash, address, with_code, block.require_canonical
-            )
-        current = self._directory.current(network_id)
-        return current.then(self._account_in, address, block, with_code)
-
-    def _account_in(
-        self, view: NetworkView, address: bytes, block: BlockReference, with_code: bool
-    ) -> Later[_Found]:
-        """Return an account in the chain with a view's head."""
-        block_hash = self._known_hash(view, block)
-        if block_hash is not None:
-            return self._account_at_hash(view.id, block_hash, address, with_code, False)
-        number = number_of(block)
-        read = partial(self._account_at_number, view, number, address, with_code)
-        return self._if_reached(view, number, read).then(existing)
+        return self._after(
+            network_id,
+            block,
+            partial(self._account_at_hash, address, with_code),
+            partial(self._account_at_number, address, with_code),
+        )
 
     def _account_at_hash(
         self,
-        network_id: int,
-        block_hash: bytes,
         address: bytes,
         with_code: bool,
+        network_id: int,
+        block_hash: bytes,
         require_canonical: bool,
     ) -> Later[_Found]:
         cache_key = ("account", network_id, block_hash, address)
@@ -142,23 +129,27 @@ class AccountReads(Reads):
         self, cache_key: _AccountKey, require_canonical: bool, row: Row | None
     ) -> Later[_Found]:
         """Return the account in a row, and cache it."""
-        if row is None:
-            raise HeaderForHashNotFound
-        *account, is_canonical = row
-        if read_bool(is_canonical or b""):
-            return Later(self._keep_account(cache_key, account))
-        if require_canonical:
-            raise NotCanonical
         _, network_id, block_hash, address = cache_key
-        rows = self._connections.fetch(
-            _ON_BRANCH, [int8(network_id), block_hash, address]
-        )
-        return Later.from_future(rows).then(
-            lambda found: self._keep_packed(cache_key, _on_branch(found, address))
+
+        def changed(changes: Changes) -> _Found | None:
+            accounts = changes.accounts
+            if address not in accounts:
+                return None
+            return self._keep_packed(
+                cache_key, _packed_value(accounts[Address(address)])
+            )
+
+        return self._in_row(
+            row,
+            require_canonical,
+            partial(self._keep_columns, cache_key),
+            changed,
+            _ON_BRANCH,
+            [int8(network_id), block_hash, address],
         )
 
     def _account_at_number(
-        self, view: NetworkView, number: int, address: bytes, with_code: bool
+        self, address: bytes, with_code: bool, view: NetworkView, number: int
     ) -> Later[_Found]:
         lookup = self._accounts_by_number[with_code]
         row = Later.from_future(lookup.get((view.id, number, address)))
@@ -171,20 +162,24 @@ class AccountReads(Reads):
         *account, block_hash, head_hash = existing(row)
         assert block_hash is not None
         self._cache_hash(view, number, block_hash, head_hash)
-        return self._keep_account(("account", view.id, block_hash, address), account)
+        cache_key = ("account", view.id, block_hash, address)
+        return self._keep_columns(cache_key, account)
 
-    def _keep_account(
-        self, cache_key: _AccountKey, account: Sequence[bytes | None]
+    def _keep_columns(
+        self, cache_key: _AccountKey, columns: Sequence[bytes | None]
     ) -> _Found:
         """Return an account and its code, and cache both.
 
-        account: the columns nonce, balance, code_hash, storage_root and code.
+        columns: nonce, balance, code_hash, storage_root, and code if it was read.
         """
-        *fields, code = account
-        packed, _ = self._keep_packed(cache_key, _packed(fields))
-        if code is not None:
-            self._cache.put(("code", fields[2]), code)
-        return packed, code
+        nonce, balance, code_hash, storage_root, *code = columns
+        packed, _ = self._keep_packed(
+            cache_key, _packed(nonce, balance, code_hash, storage_root)
+        )
+        if not code or code[0] is None:
+            return packed, None
+        self._cache.put(("code", code_hash), code[0])
+        return packed, code[0]
 
     def _keep_packed(self, cache_key: _AccountKey, packed: bytes) -> _Found:
         self._cache.put(cache_key, packed)
@@ -200,9 +195,13 @@ class AccountReads(Reads):
         return self._account_codes.get(account.code_hash)
 
 
-def _packed(columns: Sequence[bytes | None]) -> bytes:
-    """Pack an account. columns: nonce, balance, code_hash and storage_root."""
-    nonce, balance, code_hash, storage_root = columns
+def _packed(
+    nonce: bytes | None,
+    balance: bytes | None,
+    code_hash: bytes | None,
+    storage_root: bytes | None,
+) -> bytes:
+    """Pack the columns of an account."""
     if nonce is None or balance is None:
         return _NO_ACCOUNT
     return _PACKED.pack(
@@ -218,23 +217,6 @@ def _unpacked(found: _Found) -> AccountValue | None:
         return None
     nonce, balance, code_hash, storage_root = _PACKED.unpack(found[0])
     return AccountValue(nonce, int.from_bytes(balance), code_hash, storage_root)
-
-
-def _on_branch(rows: list[Row], address: bytes) -> bytes:
-    """Return an account after a side block, packed.
-
-    rows: the blocks from the side block down to the canonical chain, the newest first.
-    The newest block of the branch that changed the account has its value. Without such
-    a block it is the account where the branch leaves the canonical chain.
-    """
-    for is_canonical, diff, *columns in rows:
-        if read_bool(is_canonical or b""):
-            return _packed(columns)
-        if diff is not None:
-            changed = decode_changes(diff).accounts
-            if address in changed:
-                return _packed_value(changed[Address(address)])
-    raise Unavailable("the branch does not lead to the canonical chain")
 
 
 def _packed_value(account: AccountValue | None) -> bytes:

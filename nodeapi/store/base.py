@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
+from evm.changes import Changes, decode_changes
 from jsonrpc.later import DONE, Later
 from networks.directory import Directory, NetworkView
 from nodeapi.encoding import BlockReference
-from nodeapi.errors.blocks import HeaderNotFound, TaggedBlockNotFound
+from nodeapi.errors.blocks import (
+    HeaderForHashNotFound,
+    HeaderNotFound,
+    NotCanonical,
+    TaggedBlockNotFound,
+)
 from nodeapi.results.spool import SpoolCount
 from nodeapi.store import queries
 from postgres.cache import BytesCache
 from postgres.connections import Connections
 from postgres.errors import Unavailable
 from postgres.lookup import Lookup
-from postgres.statement import INT8, Row
+from postgres.statement import INT8, Row, Statement, read_bool
 
 T = TypeVar("T")
 
@@ -126,6 +132,67 @@ class Reads:
         if head_hash is not None:
             self._cache.put(("number", view.id, head_hash, number), block_hash)
 
+    def _after(
+        self,
+        network_id: int,
+        block: BlockReference,
+        at_hash: Callable[[int, bytes, bool], Later[T]],
+        at_number: Callable[[NetworkView, int], Later[T]],
+    ) -> Later[T]:
+        """Read a value after a block.
+
+        at_hash: reads it from the network's id, the block's hash, and whether the block
+            has to be canonical.
+        at_number: reads it from a view of the network, and the number of a block of the
+            chain with the view's head.
+        """
+        if block.hash is not None:
+            return at_hash(network_id, block.hash, block.require_canonical)
+        current = self._directory.current(network_id)
+        return current.then(self._after_block_in, block, at_hash, at_number)
+
+    def _after_block_in(
+        self,
+        view: NetworkView,
+        block: BlockReference,
+        at_hash: Callable[[int, bytes, bool], Later[T]],
+        at_number: Callable[[NetworkView, int], Later[T]],
+    ) -> Later[T]:
+        block_hash = self._known_hash(view, block)
+        if block_hash is not None:
+            return at_hash(view.id, block_hash, False)
+        number = number_of(block)
+        read = partial(at_number, view, number)
+        return self._if_reached(view, number, read).then(existing)
+
+    def _in_row(
+        self,
+        row: Row | None,
+        require_canonical: bool,
+        read: Callable[[Sequence[bytes | None]], T],
+        changed: Callable[[Changes], T | None],
+        branch: Statement,
+        asked: Sequence[bytes],
+    ) -> Later[T]:
+        """Return the value in a row of a block, whose last column is `is_canonical`.
+
+        read: returns the value in the other columns.
+        changed: returns the value in the changes of a block, None if it is not changed.
+        branch, asked: the query for the blocks from a side block down to the canonical
+            chain, the newest first, with its arguments. The newest block of the branch
+            that changed the value has it. Without such a block it is the value where the
+            branch leaves the canonical chain.
+        """
+        if row is None:
+            raise HeaderForHashNotFound
+        *columns, is_canonical = row
+        if read_bool(is_canonical or b""):
+            return Later(read(columns))
+        if require_canonical:
+            raise NotCanonical
+        rows = Later.from_future(self._connections.fetch(branch, asked))
+        return rows.then(_on_branch, read, changed)
+
     def _if_reached(
         self, view: NetworkView, number: int, read: Callable[[], Later[T]]
     ) -> Later[T | None]:
@@ -139,6 +206,21 @@ class Reads:
         return self._directory.reread(view.id).then(
             lambda newest: read() if _has(newest, number) else DONE
         )
+
+
+def _on_branch(
+    rows: list[Row],
+    read: Callable[[Sequence[bytes | None]], T],
+    changed: Callable[[Changes], T | None],
+) -> T:
+    for is_canonical, diff, *columns in rows:
+        if read_bool(is_canonical or b""):
+            return read(columns)
+        if diff is not None:
+            value = changed(decode_changes(diff))
+            if value is not None:
+                return value
+    raise Unavailable("the branch does not lead to the canonical chain")
 
 
 def tagged_hash(view: NetworkView, tag: str) -> bytes | None:

@@ -7,7 +7,7 @@ from functools import partial
 
 from eth_typing import Address
 
-from evm.changes import decode_changes
+from evm.changes import Changes
 from jsonrpc.later import Later, all_of
 from networks.directory import Directory, NetworkView
 from nodeapi.encoding import BlockReference
@@ -16,7 +16,6 @@ from nodeapi.store import queries
 from nodeapi.store.base import CacheKey, Reads, existing, number_of, whole_row
 from postgres.cache import BytesCache
 from postgres.connections import Connections
-from postgres.errors import Unavailable
 from postgres.lookup import Lookup
 from postgres.statement import BYTEA, INT8, Row, Statement, int8, read_bool
 
@@ -76,12 +75,12 @@ class StateReads(Reads):
         self, network_id: int, address: bytes, slot: int, block: BlockReference
     ) -> Later[bytes]:
         """Return the 32 bytes of a slot after a block, zero if never written."""
-        if block.hash is not None:
-            return self._at_hash(
-                network_id, block.hash, address, slot, block.require_canonical
-            )
-        current = self._directory.current(network_id)
-        return current.then(self._storage_in, address, slot, block)
+        return self._after(
+            network_id,
+            block,
+            partial(self._at_hash, address, slot),
+            partial(self._at_number, address, slot),
+        )
 
     def storage_values(
         self, network_id: int, slots: Sequence[Slot], block: BlockReference
@@ -122,23 +121,12 @@ class StateReads(Reads):
             return Later(block_hash)
         return self._hash_in(view, number_of(block)).then(existing)
 
-    def _storage_in(
-        self, view: NetworkView, address: bytes, slot: int, block: BlockReference
-    ) -> Later[bytes]:
-        """Return a slot's value in the chain with a view's head."""
-        block_hash = self._known_hash(view, block)
-        if block_hash is not None:
-            return self._at_hash(view.id, block_hash, address, slot, False)
-        number = number_of(block)
-        read = partial(self._at_number, view, number, address, slot)
-        return self._if_reached(view, number, read).then(existing)
-
     def _at_hash(
         self,
-        network_id: int,
-        block_hash: bytes,
         address: bytes,
         slot: int,
+        network_id: int,
+        block_hash: bytes,
         require_canonical: bool,
     ) -> Later[bytes]:
         cache_key = ("storage", network_id, block_hash, address, slot)
@@ -159,19 +147,21 @@ class StateReads(Reads):
         self, cache_key: _StorageKey, require_canonical: bool, row: Row | None
     ) -> Later[bytes]:
         """Return the slot's value in a row, and cache it."""
-        if row is None:
-            raise HeaderForHashNotFound
-        value, is_canonical = row
-        if read_bool(is_canonical or b""):
-            return Later(self._keep(cache_key, value))
-        if require_canonical:
-            raise NotCanonical
         _, network_id, block_hash, address, slot = cache_key
-        rows = self._connections.fetch(
-            _ON_BRANCH, [int8(network_id), block_hash, address, slot.to_bytes(32)]
-        )
-        return Later.from_future(rows).then(
-            lambda found: self._keep(cache_key, _on_branch(found, address, slot))
+
+        def changed(changes: Changes) -> bytes | None:
+            written = changes.storage.get(Address(address), {})
+            if slot not in written:
+                return None
+            return self._keep(cache_key, written[slot].to_bytes(32))
+
+        return self._in_row(
+            row,
+            require_canonical,
+            lambda columns: self._keep(cache_key, columns[0]),
+            changed,
+            _ON_BRANCH,
+            [int8(network_id), block_hash, address, slot.to_bytes(32)],
         )
 
     def _keep(self, cache_key: _StorageKey, value: bytes | None) -> bytes:
@@ -180,7 +170,7 @@ class StateReads(Reads):
         return word
 
     def _at_number(
-        self, view: NetworkView, number: int, address: bytes, slot: int
+        self, address: bytes, slot: int, view: NetworkView, number: int
     ) -> Later[bytes]:
         key = (view.id, number, address, slot.to_bytes(32))
         found = Later.from_future(self._storage_by_number.get(key))
@@ -199,23 +189,6 @@ class StateReads(Reads):
         assert block_hash is not None
         self._cache_hash(view, number, block_hash, head_hash)
         return self._keep(("storage", view.id, block_hash, address, slot), value)
-
-
-def _on_branch(rows: list[Row], address: bytes, slot: int) -> bytes | None:
-    """Return a slot's value after a side block.
-
-    rows: the blocks from the side block down to the canonical chain, the newest first.
-    The newest block of the branch that wrote the slot has the value. Without such a
-    block it is the value where the branch leaves the canonical chain.
-    """
-    for is_canonical, diff, value in rows:
-        if read_bool(is_canonical or b""):
-            return value
-        if diff is not None:
-            written = decode_changes(diff).storage.get(Address(address), {})
-            if slot in written:
-                return written[slot].to_bytes(32)
-    raise Unavailable("the branch does not lead to the canonical chain")
 
 
 def _stored_hash(block_hash: bytes, require_canonical: bool, row: Row | None) -> bytes:
