@@ -57,12 +57,33 @@ log:    PUSH 0x24 CALLDATALOAD PUSH 0 MSTORE
         PUSH 0x20 PUSH 0 LOG3 STOP
 move:   PUSH 0x24 CALLDATALOAD CALLER SLOAD SUB CALLER SSTORE STOP
 wary:   GASPRICE ISZERO PREVRANDAO ISZERO BASEFEE ISZERO OR OR PUSH @quiet JUMPI
+        TIMESTAMP PUSH 0 MSTORE PUSH 32 PUSH 32 PUSH 32 PUSH 0
+        PUSH 0x000f3df6d732807ef1319fb7b8bb8522d0beac02 GAS STATICCALL ISZERO
+        PUSH 32 MLOAD ISZERO OR PUSH @quiet JUMPI
         PUSH 2 NUMBER SUB PUSH @quiet JUMPI
         PUSH @transfer JUMP
 quiet:  STOP
 spin:   PUSH @spin JUMP
 """
 """Balances are stored at the slot with the number of the address."""
+
+
+WARY_TOKEN = "0x" + "7d" * 20
+"""A token whose balances tell in which surroundings it is called: they are a hash of the
+caller, the price of gas and the block. Without a price or a beacon root, it fails."""
+
+WARY_SOURCE = """
+        TIMESTAMP PUSH 0 MSTORE PUSH 32 PUSH 32 PUSH 32 PUSH 0
+        PUSH 0x000f3df6d732807ef1319fb7b8bb8522d0beac02 GAS STATICCALL ISZERO
+        PUSH 32 MLOAD ISZERO OR GASPRICE ISZERO OR BASEFEE ISZERO OR PREVRANDAO ISZERO OR
+        CALLER ISZERO OR ORIGIN ISZERO OR PUSH @fail JUMPI
+        CALLER PUSH 64 MSTORE ORIGIN PUSH 96 MSTORE GASPRICE PUSH 128 MSTORE
+        BASEFEE PUSH 160 MSTORE PREVRANDAO PUSH 192 MSTORE NUMBER PUSH 224 MSTORE
+        COINBASE PUSH 256 MSTORE GASLIMIT PUSH 288 MSTORE BLOBBASEFEE PUSH 320 MSTORE
+        CALLER BALANCE ISZERO PUSH 352 MSTORE GAS PUSH 384 MSTORE
+        PUSH 416 PUSH 0 SHA3 PUSH 0 MSTORE PUSH 32 PUSH 0 RETURN
+fail:   INVALID
+"""
 
 
 def domain_of(chain_id: int) -> dict[str, Any]:
@@ -89,6 +110,10 @@ def import_token_chain(slug: str, chain_id: int) -> ChainBuilder:
         first_blocks=from_genesis("osaka"),
         alloc={
             SIGNER: {"balance": hex(10 * 10**18)},
+            WARY_TOKEN: {
+                "balance": "0x0",
+                "code": "0x" + assemble(WARY_SOURCE).hex(),
+            },
             TOKEN: {
                 "balance": "0x0",
                 "code": "0x" + assemble(SOURCE).hex(),

@@ -2,10 +2,12 @@
 
 It is executed twice as the first transaction of the next block: first alone, then followed
 by calls that read the account's balances, of the tokens that the first execution has moved.
+The balances before are read in the same way, after a next block without the transaction.
 
 A contract should not notice that it is simulated, and behave better than it would. So the
-transaction has its own prices of gas, the block has a base fee and a random PREVRANDAO, and
-nothing else is executed before the transaction.
+transaction and the calls pay for their gas, the blocks have a base fee, a random PREVRANDAO
+and a random root of a beacon block (EIP-4788), and nothing else is executed before the
+transaction. The calls before and after it have equal senders, prices and blocks.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from wallets.effects.movements import (
 from wallets.effects.words import address_word, number_word, selector
 from wallets.signing.transactions import DYNAMIC_FEE, Transaction, access_list_json
 from wallets.upstream import ChainNode, UpstreamRefused
+
+GWEI = 10**9
 
 MAX_ASSETS = 8
 """Tokens whose balances are read."""
@@ -90,10 +94,21 @@ class Base:
         """The block parameter."""
         return {"blockHash": self.hash}
 
-    def block(self, calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the next block, with some calls, for eth_simulateV1."""
-        random = keccak(_SECRET + bytes.fromhex(self.hash[2:]))
-        overrides = {"prevRandao": "0x" + random.hex()}
+    def block(
+        self, calls: Sequence[Mapping[str, Any]], *, distance: int = 1
+    ) -> dict[str, Any]:
+        """Return a following block, with some calls, for eth_simulateV1.
+
+        distance: number of the block, from this one's on. The base fee of the second
+            block is that of the first one, whatever the first one contains.
+        """
+        seed = _SECRET + bytes.fromhex(self.hash[2:]) + bytes([distance])
+        overrides = {
+            "prevRandao": "0x" + keccak(seed + b"randao").hex(),
+            "beaconRoot": "0x" + keccak(seed + b"beacon").hex(),
+        }
+        if distance > 1 and self.base_fee:
+            overrides["baseFeePerGas"] = hex(self.base_fee)
         return {"blockOverrides": overrides, "calls": calls}
 
 
@@ -170,20 +185,24 @@ async def with_balances(
     contracts = list(named)[:MAX_ASSETS]
     reads = [_balance_call(sender, asset) for asset in assets]
     names = [call for contract in contracts for call in token_calls(contract)]
-    # The base fee rises by at most an eighth, or by 1.
-    price = {"from": _PAYER, "gasPrice": hex(2 * base.base_fee + 1)}
+    price = {"from": _PAYER, "gasPrice": hex(base.base_fee + GWEI)}
     helpers = {_READER: {"code": _READER_CODE}, _PAYER: {"balance": hex(2**160)}}
-    alone = {"blockStateCalls": [base.block(reads) | {"stateOverrides": helpers}]}
-    following = {
-        "blockStateCalls": [
-            base.block([_call(sender, transaction)]) | {"stateOverrides": helpers},
-            {"calls": [call | price for call in reads + names]},
-        ],
-        "validation": True,
-    }
-    (before,), (_, after) = await asyncio.gather(
-        node.call("eth_simulateV1", alone, base.place),
-        node.call("eth_simulateV1", following, base.place),
+
+    async def block_after(
+        first: list[dict[str, Any]], calls: list[dict[str, str]]
+    ) -> Any:
+        """Return the second block: calls after a next block with other calls."""
+        blocks = [
+            base.block(first) | {"stateOverrides": helpers},
+            base.block([call | price for call in calls], distance=2),
+        ]
+        payload = {"blockStateCalls": blocks, "validation": True}
+        _, found = await node.call("eth_simulateV1", payload, base.place)
+        return found
+
+    before, after = await asyncio.gather(
+        block_after([], reads),
+        block_after([_call(sender, transaction)], reads + names),
     )
     said = after["calls"][len(reads) :]
     tokens = {

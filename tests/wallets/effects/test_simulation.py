@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from abi.erc20 import Token
-from tests.support.named_token import STARTING_TOKENS, TOKEN, call_data
+from tests.support.named_token import STARTING_TOKENS, TOKEN, WARY_TOKEN, call_data
 from tests.support.signing import SIGNER
 from tests.support.wallet import Rig
 from tests.wallets.effects.conftest import CHAIN_ID, node_for
@@ -150,6 +150,12 @@ def test_contract_does_not_notice_the_simulation(rig: Rig, node: ChainNode, kind
     assert found.movements == [Movement(TOKEN, SIGNER, TO, 1550)]
     left = STARTING_TOKENS - 1550
     assert Change(Asset(TOKEN), STARTING_TOKENS, left) in (found.changes or [])
+
+
+def test_token_cannot_tell_balances_before_from_those_after(rig: Rig, node: ChainNode):
+    found = effects(rig, node, transaction(WARY_TOKEN, b"data"))
+    (change,) = [c for c in found.changes or [] if c.asset == Asset(WARY_TOKEN)]
+    assert change.before == change.after
 
 
 def test_transaction_with_all_gas_of_a_block_has_balances(rig: Rig, node: ChainNode):
