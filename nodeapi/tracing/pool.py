@@ -249,7 +249,7 @@ class TracePool:
     async def _run(self, run: _Run, job: bytes, timeout: float) -> ResultFile:
         use = await self._turn(run)
         worker: WorkerProcess | None = None
-        is_well = False
+        is_well = is_lost = False
         seconds = 0.0
         try:
             # Opened before a worker is taken, so that a full disk loses no worker.
@@ -266,9 +266,11 @@ class TracePool:
             raise ExecutionTimedOut from None
         except WorkerDied:
             assert worker is not None
-            raise await self.workers.error_of_dead(worker) from None
+            error = await self.workers.error_of_dead(worker)
+            is_lost = not isinstance(error, ExecutionTimedOut)  # then it costs nothing
+            raise error from None
         finally:
-            if worker is not None and not is_well:
+            if worker is not None and not (is_well or is_lost):
                 seconds = time.monotonic() - use.begun
             for spent in run.spent:
                 spent(seconds)
@@ -427,9 +429,11 @@ class TracePool:
         except WorkerDied:
             assert worker is not None
             executing = worker.executing
-            tasks[executing or 0].charge(time.monotonic() - use.begun)
+            seconds = time.monotonic() - use.begun
             error = await self.workers.error_of_dead(worker)
             is_timeout = isinstance(error, ExecutionTimedOut)
+            if is_timeout:
+                tasks[executing or 0].charge(seconds)
             self._blame(worker, left, None if is_timeout else error, executing)
         except Exception as error:
             for task in left.values():
