@@ -21,9 +21,14 @@ import ckzg  # type: ignore[import-not-found]  # a C extension without types
 import eth
 from py_arkworks_bls12381 import G1Point
 
-from evm.precompiles.bls12_381 import FIELD
 from evm.transactions import CELLS_PER_BLOB
 
+BASE_FIELD = int(
+    "1a0111ea397fe69a4b1ba7b6434bacd764774b84f38512bf6730d2a0f6b0f624"
+    "1eabfffeb153ffffb9feffffffffaaab",
+    16,
+)
+"""The prime p: field elements are lower."""
 FIELD_ELEMENTS_PER_BLOB = 4096
 SCALAR_FIELD = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001
 """The order of BLS12-381's groups, a prime. Field elements are below it."""
@@ -184,9 +189,9 @@ def _point_failure(point: bytes) -> str | None:
         return "invalid point encoding"
     if flags == 0b110:
         return "invalid infinity point encoding" if x else None
-    if x >= FIELD:
+    if x >= BASE_FIELD:
         return "invalid fp.Element encoding"
-    if pow(x**3 + 4, (FIELD - 1) // 2, FIELD) == FIELD - 1:
+    if pow(x**3 + 4, (BASE_FIELD - 1) // 2, BASE_FIELD) == BASE_FIELD - 1:
         return "invalid compressed coordinate: square root doesn't exist"
     if not G1Point.from_compressed_bytes_unchecked(point).is_in_subgroup():
         return "invalid point: subgroup check failed"

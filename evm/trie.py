@@ -407,7 +407,7 @@ class PathTrie:
                 holder[index] = self._seal_all(node, path)
 
     def _seal_all(self, node: Any, path: bytes) -> bytes:
-        """Seal a node and all open nodes below it. Return its reference."""
+        """Encode a node and all open nodes below it. Return the node's reference."""
         kind = type(node)
         if kind is bytes:
             sealed: bytes = node

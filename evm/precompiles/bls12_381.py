@@ -5,17 +5,11 @@ from __future__ import annotations
 from eth.precompiles.bls12_381.constants import G1_MSM_DISCOUNTS, G2_MSM_DISCOUNTS
 from py_arkworks_bls12381 import GT, G1Point, G2Point, Scalar
 
+from evm.kzg import BASE_FIELD
 from evm.precompiles.contract import Data, PrecompileError
 
-FIELD = int(
-    "1a0111ea397fe69a4b1ba7b6434bacd764774b84f38512bf6730d2a0f6b0f624"
-    "1eabfffeb153ffffb9feffffffffaaab",
-    16,
-)
-"""The prime p: field elements are lower."""
-
 _PADDING = bytes(16)
-_FIELD_BYTES = FIELD.to_bytes(48, "big")
+_FIELD_BYTES = BASE_FIELD.to_bytes(48, "big")
 _ELEMENT = 64
 """Bytes of a field element: 16 zeros and 48 of the number."""
 _G1, _G2, _SCALAR = 2 * _ELEMENT, 4 * _ELEMENT, 32

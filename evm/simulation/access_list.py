@@ -17,13 +17,13 @@ from evm.opcodes import NUMBERS
 from evm.simulation.call import CallResult
 from evm.simulation.traced import execute_traced_call
 from evm.stack import address_of
+from evm.tracers.steps import InstructionTracer
 from evm.transactions import CREATE_ADDRESS, AccessList, Authorization
 
 if TYPE_CHECKING:
     from evm.simulation.arguments import CallMessage
     from evm.simulation.block import CallBlock
-    from evm.tracers.frames import CallFrame
-    from evm.tracers.steps import Step, TracedTransaction
+    from evm.tracers.steps import Step
     from evm.world import World
 
 _SLOT_OPCODES = frozenset({NUMBERS["SLOAD"], NUMBERS["SSTORE"]})
@@ -41,11 +41,8 @@ _Touched = dict[Address, set[int]]
 """Accounts, each with its slots."""
 
 
-class AccessListTracer:
+class AccessListTracer(InstructionTracer):
     """A `StepTracer` that collects accounts and slots."""
-
-    wants_steps = True
-    wants_frames = False
 
     def __init__(self, known: AccessList, excluded: Container[bytes]) -> None:
         """Begin with a known list.
@@ -60,9 +57,6 @@ class AccessListTracer:
             for slot in slots:
                 self._add_slot(address, slot)
 
-    def start(self, transaction: TracedTransaction) -> None:
-        """Do nothing before the call."""
-
     def step(self, step: Step) -> None:
         """Add the next instruction's accounts and slots, even if it is going to fail."""
         items = step.frame.stack
@@ -74,21 +68,6 @@ class AccessListTracer:
             self._add_account(address_of(items[-1]))
         elif step.op in _CALLS and len(items) >= _CALL_ITEMS:
             self._add_account(address_of(items[-2]))
-
-    def fault(self, step: Step) -> None:
-        """Do nothing: `step` was called for the instruction."""
-
-    def enter(self, frame: CallFrame) -> None:
-        """Do nothing: only instructions count."""
-
-    def exit(self, frame: CallFrame) -> None:
-        """Do nothing: only instructions count."""
-
-    def log(self, address: bytes, topics: tuple[bytes, ...], data: bytes) -> None:
-        """Do nothing: only instructions count."""
-
-    def end(self, frame: CallFrame, gas_used: int) -> None:
-        """Do nothing at the end of the call."""
 
     def result(self) -> bytes:
         """Return nothing; `access_list` returns the collected accounts and slots."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from evm.opcodes import NUMBERS
 from evm.signatures import keccak
+from evm.tracers.steps import InstructionTracer
 
 if TYPE_CHECKING:
-    from evm.tracers.frames import CallFrame
-    from evm.tracers.steps import Step, TracedTransaction
+    from evm.tracers.steps import Step
 
 MAX_PADDING = 1024 * 1024
 """Bytes beyond the memory that geth pads with zeros. Longer ranges are omitted."""
@@ -38,38 +38,17 @@ def keccak_input(step: Step) -> bytes | None:
     return bytes(memory[start : start + size]).ljust(size, b"\0")
 
 
-class KeccakPreimages:
+class KeccakPreimages(InstructionTracer):
     """A `StepTracer` whose result is `{"0x<hash>": "0x<preimage>"}`, sorted by hash."""
-
-    wants_steps = True
-    wants_frames = False
 
     def __init__(self) -> None:
         self._preimages: dict[bytes, bytes] = {}
-
-    def start(self, transaction: TracedTransaction) -> None:
-        """Receive the transaction before its execution."""
 
     def step(self, step: Step) -> None:
         """Record the input, even if the instruction fails afterwards."""
         preimage = keccak_input(step)
         if preimage is not None:
             self._preimages[keccak(preimage)] = preimage
-
-    def fault(self, step: Step) -> None:
-        """Do nothing: `step` has recorded the input."""
-
-    def enter(self, frame: CallFrame) -> None:
-        """Do nothing: calls do not affect the result."""
-
-    def exit(self, frame: CallFrame) -> None:
-        """Do nothing: calls do not affect the result."""
-
-    def log(self, address: bytes, topics: tuple[bytes, ...], data: bytes) -> None:
-        """Do nothing: logs do not affect the result."""
-
-    def end(self, frame: CallFrame, gas_used: int) -> None:
-        """Do nothing: the result needs no data of the end of the transaction."""
 
     def result(self) -> bytes:
         """Return the preimages as JSON."""

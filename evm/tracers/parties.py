@@ -10,17 +10,17 @@ from collections.abc import Collection
 
 from evm.tracers.frames import CREATIONS, CallFrame
 
-CALLER, CALLEE, CREATED = 1, 2, 4
-"""Roles, which are combined with `|`.
-
-CALLER: the account made a call, created a contract or executed SELFDESTRUCT. CALLEE: it
-was called or created, or it was the beneficiary of a SELFDESTRUCT. CREATED: it was
-created, and neither that frame nor one above it failed.
-"""
+CALLER = 0b001
+"""Role of an account that made a call, created a contract or executed SELFDESTRUCT. An
+account's roles are combined with `|`."""
+CALLEE = 0b010
+"""Role of an account that was called or created, or got the balance of a SELFDESTRUCT."""
+CREATED = 0b100
+"""Role of an account that was created, if neither that frame nor one above it failed."""
 
 
 def parties(top: CallFrame, precompiles: Collection[bytes]) -> dict[bytes, int]:
-    """Return the roles of each account in a call tree, by address.
+    """Return the combined roles of each account in a call tree, by address.
 
     precompiles: addresses of the fork's precompiled contracts.
     """

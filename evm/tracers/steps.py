@@ -136,3 +136,31 @@ class StepTracer(Protocol):
 
     def result(self) -> bytes:
         """Return the result as JSON."""
+
+
+class InstructionTracer:
+    """Base class of a `StepTracer` that only needs `step` and `result`.
+
+    All other events have no effect.
+    """
+
+    wants_steps = True
+    wants_frames = False
+
+    def start(self, transaction: TracedTransaction) -> None:
+        """Begin a transaction."""
+
+    def fault(self, step: Step) -> None:
+        """Ignore the failure: `step` was called for the instruction."""
+
+    def enter(self, frame: CallFrame) -> None:
+        """Ignore the beginning of a call frame."""
+
+    def exit(self, frame: CallFrame) -> None:
+        """Ignore the end of a call frame."""
+
+    def log(self, address: bytes, topics: tuple[bytes, ...], data: bytes) -> None:
+        """Ignore a log."""
+
+    def end(self, frame: CallFrame, gas_used: int) -> None:
+        """End the transaction."""

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from evm.opcodes import NUMBERS, OPCODES
 from evm.tracers.frames import REVERTED
+from evm.tracers.steps import InstructionTracer
 
 if TYPE_CHECKING:
     from evm.tracers.frames import CallFrame
-    from evm.tracers.steps import Step, TracedTransaction
+    from evm.tracers.steps import Step
 
 CHUNK_BYTES = 65_536
 """Approximate size of each write."""
@@ -63,11 +64,8 @@ class _Stack:
         return ",".join(texts)
 
 
-class StructLogger:
+class StructLogger(InstructionTracer):
     """A `StepTracer` that writes an entry for each instruction."""
-
-    wants_steps = True
-    wants_frames = False
 
     def __init__(
         self, options: StructLogOptions, write: Callable[[bytes], object]
@@ -89,9 +87,6 @@ class StructLogger:
         self._storage: dict[bytes, dict[int, str]] = {}
         """Contract → the slots that it read and wrote: slot → JSON member."""
         self._end = ""
-
-    def start(self, transaction: TracedTransaction) -> None:
-        """Receive the transaction before its execution."""
 
     def step(self, step: Step) -> None:
         """Write an entry."""
@@ -123,21 +118,6 @@ class StructLogger:
         self._pending += len(text)
         if self._pending >= CHUNK_BYTES:
             self._flush()
-
-    def fault(self, step: Step) -> None:
-        """Do nothing.
-
-        The entry was written already, and geth's entries do not report faults.
-        """
-
-    def enter(self, frame: CallFrame) -> None:
-        """Do nothing: the result contains instructions only."""
-
-    def exit(self, frame: CallFrame) -> None:
-        """Do nothing: the result contains instructions only."""
-
-    def log(self, address: bytes, topics: tuple[bytes, ...], data: bytes) -> None:
-        """Do nothing: the result contains instructions only."""
 
     def end(self, frame: CallFrame, gas_used: int) -> None:
         """Receive the outermost frame at the end of the transaction."""
