@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from eth_hash.auto import keccak
 
-from evm.blocks import Block, decode_block, encode_block
+from evm.blocks import Block, decode_block
 from evm.rewards import mining_rewards
 from tests.support import sample
 from tests.support.live import Api, request
@@ -19,8 +18,6 @@ SOME = [*BLOCKS[::4], BUSIEST]
 """Blocks under each fork: tests/golden compares every block's traces with geth's."""
 
 UNKNOWN = "0x" + "12" * 32
-NO_CODE = {"code": "0x", "codeHash": "0x" + keccak(b"").hex()}
-"""What became of a delegation that was withdrawn, as it is shown but once."""
 
 NATIVE: list[dict[str, Any]] = [
     {"tracer": "callTracer"},
@@ -141,43 +138,6 @@ def test_slices_of_a_block_are_parts_of_the_whole(
     assert part(fromTx=count) == []
 
 
-def test_calls_carry_what_receipts_say(api: Api) -> None:
-    for block in BLOCKS:
-        traces = api.result(
-            "debug_traceBlockByHash", hash_of(block), {"tracer": "callTracer"}
-        )
-        receipts = api.result("eth_getBlockReceipts", hash_of(block))
-        for trace, receipt in zip(traces, receipts, strict=True):
-            call = trace["result"]
-            assert call["gasUsed"] == receipt["gasUsed"]
-            assert call["from"] == receipt["from"]
-            if "status" in receipt:
-                assert ("error" in call) is (receipt["status"] == "0x0")
-
-
-def test_post_state_of_a_transaction_is_where_the_next_one_begins(api: Api) -> None:
-    plain = {"tracer": "prestateTracer"}
-    diff = {**plain, "tracerConfig": {"diffMode": True}}
-    compared = 0
-    for block in BLOCKS:
-        before = api.result("debug_traceBlockByHash", hash_of(block), plain)
-        changes = api.result("debug_traceBlockByHash", hash_of(block), diff)
-        state: dict[str, dict[str, Any]] = {}
-        for entry, change in zip(before, changes, strict=True):
-            for account, found in entry["result"].items():
-                known = state.get(account, {})
-                for member in ("balance", "code", "codeHash", "nonce"):
-                    if member in known:
-                        now = found.get(member, NO_CODE.get(member))
-                        assert now == known[member], (account, member)
-                        compared += 1
-            for account, found in change["result"]["post"].items():
-                state.setdefault(account, {}).update(found)
-            for account in change["result"]["pre"].keys() - change["result"]["post"]:
-                state.pop(account, None)
-    assert compared > 50
-
-
 def test_flat_traces_of_a_block_are_one_list_with_its_rewards(api: Api) -> None:
     options = {
         "tracer": "flatCallTracer",
@@ -211,20 +171,6 @@ def test_flat_traces_of_a_block_are_one_list_with_its_rewards(api: Api) -> None:
     assert api.result("trace_transaction", UNKNOWN) is None
 
 
-def test_blocks_and_transactions_are_given_as_they_travel(api: Api) -> None:
-    for raw, block in zip(RAW_BLOCKS, BLOCKS, strict=True):
-        number = hex(block.header.number)
-        assert api.result("debug_getRawBlock", number) == hexadecimal(raw)
-        header = bytes.fromhex(api.result("debug_getRawHeader", hash_of(block))[2:])
-        assert keccak(header) == block.header.hash
-    for transaction in BUSIEST.transactions:
-        found = api.result("debug_getRawTransaction", hexadecimal(transaction.hash))
-        assert keccak(bytes.fromhex(found[2:])) == transaction.hash
-    assert api.result("debug_getRawBlock", "latest") == hexadecimal(RAW_BLOCKS[-1])
-    assert api.result("debug_getRawBlock", hex(len(BLOCKS) + 1)) == "0x"
-    assert api.result("debug_getRawTransaction", UNKNOWN) == "0x"
-
-
 def test_mux_has_the_answer_of_each_of_its_tracers(api: Api) -> None:
     def traces(tracer: str, config: Any) -> list[Any]:
         options = {"tracer": tracer, "tracerConfig": config}
@@ -245,49 +191,6 @@ def test_mux_has_the_answer_of_each_of_its_tracers(api: Api) -> None:
     assert traces("muxTracer", members) == expected
     nested = [{"muxTracer": answer} for answer in expected]
     assert traces("muxTracer", {"muxTracer": members}) == nested
-
-
-@pytest.mark.parametrize("kind", ["block", "header"])
-def test_raw_block_or_header_of_an_unknown_hash_is_geths_error(
-    api: Api, kind: str
-) -> None:
-    # geth 1.17.2 prints the hash with %d.
-    numbers = " ".join(["18"] * 32)
-    error = (-32000, f"{kind} #[{numbers}] not found")
-    method = f"debug_getRaw{kind.title()}"
-    assert api.error(method, UNKNOWN) == error
-    assert api.error(method, {"blockHash": UNKNOWN}) == error
-    canonical = {"blockHash": UNKNOWN, "requireCanonical": True}
-    assert api.error(method, canonical) == error
-
-
-def test_uncles_are_block_objects_without_transactions(api: Api) -> None:
-    nephew = next(block for block in BLOCKS if block.uncles)
-    number = hex(nephew.header.number)
-    named = api.result("eth_getBlockByNumber", number, False)
-    for position, uncle in enumerate(nephew.uncles):
-        found = api.result("eth_getUncleByBlockNumberAndIndex", number, hex(position))
-        by_hash = api.result(
-            "eth_getUncleByBlockHashAndIndex", hash_of(nephew), hex(position)
-        )
-        assert by_hash == found
-        assert found["hash"] == named["uncles"][position]
-        # The members are those of a block before Shanghai, without these two.
-        assert found.keys() == named.keys() - {"totalDifficulty", "transactions"}
-        assert found["uncles"] == []
-        assert found["number"] == hex(uncle.number)
-        assert found["miner"] == hexadecimal(uncle.coinbase)
-        assert found["size"] == hex(len(encode_block(Block(uncle))))
-    beyond = hex(len(nephew.uncles))
-    for method, block in (
-        ("eth_getUncleByBlockNumberAndIndex", number),
-        ("eth_getUncleByBlockNumberAndIndex", "latest"),
-        ("eth_getUncleByBlockNumberAndIndex", hex(len(BLOCKS) + 1)),
-        ("eth_getUncleByBlockHashAndIndex", hash_of(nephew)),
-        ("eth_getUncleByBlockHashAndIndex", UNKNOWN),
-    ):
-        assert api.result(method, block, beyond) is None
-        assert api.result(method, block, hex(2**64 - 1)) is None
 
 
 @pytest.mark.parametrize("options", TRACERS, ids=name_of)
