@@ -170,7 +170,8 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude the collected tests from garbage collection: they stay until the end."""
+    """Exclude the collected tests from garbage collection, and prepare for servers."""
+    forking.shared.module = "tests.support.preload"
     gc.collect()
     gc.freeze()
 

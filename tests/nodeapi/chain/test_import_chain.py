@@ -339,7 +339,7 @@ def test_a_forkchoice_names_blocks_of_its_own_chain(write: Any) -> None:
         }
         request = write(f"{name}.json", json.dumps(state).encode())
         for _ in range(2):  # the second time the blocks before the batch are there
-            message = refusal(file, forkchoice=request)
+            message = refusal(file, forkchoice=request, batch=4)
             assert message == (
                 f"the {name} block {strange} is not on the chain of the "
                 f"head {hashes[number]}"
