@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
@@ -16,8 +17,9 @@ from samples.builder import ChainBuilder
 from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer
 from tests.nodeapi.sending.cases import COMMITMENT, GENERATOR, ONES, network_form
-from tests.support import chains, copies
-from tests.support.live import Api, live_service
+from tests.support import chains
+from tests.support.live import Api, Live, live_service, request
+from tests.support.waiting import wait_until
 
 BUILD = "testing_buildBlockV1"
 ALICE, BOB, POOR = Signer("alice"), Signer("bob"), Signer("poor")
@@ -32,19 +34,34 @@ ONE = b"\1" * 48
 COINBASE, RANDAO, BEACON = b"\xc0" * 20, b"\xaa" * 32, b"\xbb" * 32
 GWEI = 10**9
 
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def live(module_db: None) -> Iterator[Live]:
+    """Serve the networks of these tests, each of which has its own."""
+    with live_service(env={"NODEAPI_TESTING_METHODS": "on"}) as live:
+        yield live
+
 
 @pytest.fixture
-def blocks(transactional_db: None) -> ChainBuilder:
+def slug() -> str:
+    return f"files-{next(_numbers)}"
+
+
+@pytest.fixture
+def blocks(module_db: None, slug: str) -> ChainBuilder:
     builder = ChainBuilder(GENESIS)
     builder.send(ALICE, BOB.address, value=1)
     builder.block()
-    copies.chain("files", GENESIS, builder.blocks)
+    chains.import_blocks(slug, GENESIS, builder.blocks)
     return builder
 
 
 @pytest.fixture
-def api(blocks: ChainBuilder) -> Iterator[Api]:
-    with live_service(env={"NODEAPI_TESTING_METHODS": "on"}) as live, live.api() as api:
+def api(live: Live, slug: str, blocks: ChainBuilder) -> Iterator[Api]:
+    with live.api(slug) as api:
+        wait_until(lambda: api.send(request("eth_blockNumber")).status_code == 200)
         yield api
 
 
@@ -63,7 +80,7 @@ def attributes(blocks: ChainBuilder, **changes: Any) -> dict[str, Any]:
     }
 
 
-def test_block_is_the_one_that_a_chain_has_and_can_be_imported(api, blocks):
+def test_block_is_the_one_that_a_chain_has_and_can_be_imported(api, slug, blocks):
     parent = blocks.head
     given = [
         blocks.send(ALICE, BOB.address, value=5),
@@ -102,7 +119,7 @@ def test_block_is_the_one_that_a_chain_has_and_can_be_imported(api, blocks):
     fees = sum(gas * tip for gas, tip in zip(used, tips, strict=True))
     assert found["blockValue"] == hex(fees)
     assert api.result("eth_blockNumber") == "0x1"
-    chains.import_blocks("files", GENESIS, [block])
+    chains.import_blocks(slug, GENESIS, [block])
 
 
 def test_pooled_transactions_are_ordered_by_tip_and_nonce(api, blocks):

@@ -16,11 +16,10 @@ from tests.support.live import live_service, request
 from tests.support.rows import make_network
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
-pytestmark = pytest.mark.django_db(transaction=True)
 
-
-@pytest.fixture
-def live(transactional_db):
+@pytest.fixture(scope="module")
+def live(module_db):
+    """Serve a network to tests that bring keys of their own."""
     make_network("limited")
     with live_service(workers=2) as live:
         yield live
