@@ -38,7 +38,7 @@ def test_subscribers_reach_the_current_state_after_any_fault(services) -> None:
     faults = Faults(services, MEMBERS)
     faults.run(SECONDS)
     services.stop_writing()
-    time.sleep(history.BOUND_SECONDS + history.TIMER_SECONDS)
+    time.sleep(2 * history.BOUND_SECONDS)  # on a busy machine, some are late
     found, truth = _finish(services, faults.committed)
     print(len(found.processes), "processes,", len(truth.facts), "facts,", faults.counts)
     problems = history.problems(found, truth, services.outages)
@@ -66,8 +66,8 @@ def test_changes_take_effect_at_once_with_redis_and_in_time_without(services) ->
         _median(found, "without Redis", times[1] + 0.1, times[2]),
         _median(found, "2 s after its restart", times[2] + 2, times[3]),
     ]
-    # Far below what polling reaches, on a machine that is busy as well.
-    assert max(medians[0], medians[2]) < 0.3
+    # A machine that is busy adds to all of them; polls once a second add half a second.
+    assert max(medians[0], medians[2]) < medians[1] - 0.2
 
 
 def _median(found: history.History, name: str, begin: float, end: float) -> float:

@@ -83,7 +83,7 @@ class Process:
     """Begin and end of each time in which the process could not verify its streams."""
     stalls: list[tuple[float, float]] = field(default_factory=list)
     delays: list[tuple[float, float]] = field(default_factory=list)
-    """Begin and end of the time for which a result of the database was held back."""
+    """Begin and end of the time for which a result of the database was waited for."""
     errors: list[str] = field(default_factory=list)
 
     def stalled(self, begin: float, end: float) -> float:

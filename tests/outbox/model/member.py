@@ -43,7 +43,7 @@ CONNINFO = os.environ["DATABASE_URL"]
 
 TICK_SECONDS = 0.05
 STALL_SECONDS = 0.1
-"""A delay of the event loop from which it is logged."""
+"""A delay of the event loop or of a result from which it is logged."""
 
 _FACTS = Statement("SELECT subject FROM model_fact WHERE stream = $1", [TEXT.oid])
 
@@ -87,6 +87,8 @@ class SlowConnections(Connections):
         self, statement: Statement, parameters: Sequence[bytes] = ()
     ) -> asyncio.Future[list[Row]]:
         found = super().fetch(statement, parameters)
+        begin = time.monotonic()
+        found.add_done_callback(lambda _: self._note(begin))
         if self._quiet.is_set() or self._random.random() >= self._chance:
             is_early = time.monotonic() < self._next_delay
             self._chance = 0.0 if is_early else self._rate / 10
@@ -94,6 +96,12 @@ class SlowConnections(Connections):
         self._chance = 0.5  # because the next result makes up for this one
         self._next_delay = time.monotonic() + 6.0
         return self.loop.create_task(self._delay(found))
+
+    def _note(self, begin: float) -> None:
+        """Log a result of a database that is slow because the machine is busy."""
+        seconds = time.monotonic() - begin
+        if seconds > STALL_SECONDS:
+            self._log("delayed", seconds)
 
     async def _delay(self, found: asyncio.Future[list[Row]]) -> list[Row]:
         rows = await found
