@@ -6,6 +6,8 @@ before a fork.
 
 from __future__ import annotations
 
+from django.conf import settings
+
 from config.start import read_settings
 
 read_settings()  # the imports below need Django's apps
@@ -15,4 +17,9 @@ import config.urls  # noqa: E402, F401
 import nodeapi.follower.run  # noqa: E402
 import nodeapi.tracing.worker  # noqa: E402, F401
 
-after_fork = read_settings
+
+def after_fork() -> None:
+    """Read the settings of a forked process, which may have more methods."""
+    read_settings()
+    if settings.NODEAPI_TESTING_METHODS:
+        import nodeapi.methods.testing  # noqa: F401
