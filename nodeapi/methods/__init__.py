@@ -47,7 +47,6 @@ __all__ = [
     "debug",
     "debug_calls",
     "debug_states",
-    "debug_witness",
     "erigon",
     "eth",
     "eth_calls",
