@@ -178,7 +178,6 @@ class Follower:
             return ""
         if has_other:
             logger.warning("network %s: %s", self._network_id, obstacle.reason)
-            self._refusals.add(obstacle)
             self._thread.run(self._pool.suspend(choice.supporters, obstacle.reason))
         if obstacle.fault is Fault.EXCLUDED:
             return obstacle.reason

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -69,7 +69,7 @@ class Fault(Enum):
 class Obstacle:
     """The block at which the import of a line ends, and the reason in words.
 
-    senders: ids of the upstreams that have sent the block, if it is invalid.
+    senders: ids of the upstreams that have sent the block just now, if it is invalid.
     """
 
     block: Point
@@ -89,7 +89,7 @@ class Refusals:
         """Refuse a block from now on, and return the obstacle."""
         is_invalid = obstacle.fault is Fault.INVALID
         end = float("inf") if is_invalid else time.monotonic() + REFUSED_SECONDS
-        self._found[obstacle.block.hash] = obstacle, end
+        self._found[obstacle.block.hash] = replace(obstacle, senders=frozenset()), end
         while len(self._found) > REFUSED_KEPT:
             del self._found[next(iter(self._found))]
         return obstacle
@@ -254,8 +254,12 @@ class LineImport:
             number = head.number + SEGMENT_BLOCKS
             agreed = wait_for(self._pool.agreed_at(number))
             if agreed is None:
-                reason = f"the upstreams do not agree on block {number}"
-                return Obstacle(target, reason, Fault.MISSING)
+                return Obstacle(
+                    target,
+                    f"too few upstreams have block {number}, an ancestor of the head "
+                    f"{_text(target)}",
+                    Fault.MISSING,
+                )
             end = Point(agreed.number, agreed.hash)
         count = max(end.number - head.number, 1)
         line = wait_for(ancestry(self._pool, end, count))
