@@ -33,7 +33,7 @@ class Context(Protocol):
 
     @property
     def customer(self) -> Hashable:
-        """The id of the account. All its batches share a limit of memory, and turns."""
+        """The id of the customer account, whose batches share a memory limit."""
 
     @property
     def site(self) -> str:

@@ -1,4 +1,4 @@
-"""Fair shares of customers in what they use together: processes, connections, the loop."""
+"""Fair shares of processes, connections and the event loop among customers."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ class FairQueue(Generic[T]):
 
 
 class Use:
-    """A place that a customer holds.
+    """One of a limited number of places, held by a customer.
 
     begun: `time.monotonic()` at the beginning; the holder sets it again after a
-        preparation that is not the customer's doing, such as the start of a process.
+    preparation that the customer did not cause, such as the start of a process.
     """
 
     __slots__ = ("begun", "customer")
@@ -91,12 +91,13 @@ class Use:
 class Shares:
     """Decides which customer may have a free place.
 
-    All places but the last free one are for everybody. Among several recent customers,
-    the last one is never for a customer who holds another place. Slow customers do not
-    have all places together while a recent customer is not slow. So a customer with
-    short uses waits for other short uses only. The only recent customer gets all places.
+    Any customer may have a free place, except the last free one. While several customers
+    are recent, the last one is reserved for customers who hold no place. While one of the
+    recent customers is not slow, slow customers may not hold all places together.
+    Therefore a customer with short uses only waits for other short uses. A customer who
+    is the only recent one may hold all places.
 
-    places: their number. With a single one, everybody may have it.
+    places: the number of places. If there is only one, any customer may have it.
     """
 
     def __init__(self, places: int) -> None:

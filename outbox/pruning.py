@@ -1,4 +1,4 @@
-"""Deletes old entries."""
+"""Deletion of old outbox entries."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ class Subscriber:
             except Exception:  # a mistake in this module must not stop the process
                 logger.exception("streams are read again")
                 self._lapse()
-                # The present poll has lost the streams of the read that failed.
+                # The current poll lacks the streams of the read that failed.
                 self._poll_began, self._next_poll = None, 0.0
                 for stream in self._streams.values():
                     stream.position = UNKNOWN

@@ -45,7 +45,7 @@ _LENGTH = 64
 def outage_in(error: BaseException | None) -> BaseException | None:
     """Return the error that shows an outage of the database: `error` or one of its causes.
 
-    Returns: None if there is none, as for a statement that failed or timed out.
+    Returns: None for other errors, such as a statement that failed or timed out.
     """
     seen: set[int] = set()
     while error is not None and id(error) not in seen:

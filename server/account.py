@@ -46,7 +46,7 @@ class Account:
         self._is_open = False
 
     def open(self) -> bool:
-        """Count the connection for its address. Return False if it has too many."""
+        """Count the connection for its address. Return False if the address has too many."""
         address = self._buffer.address = self._owner_of(self._peer)
         if not self._bounds.of_addresses.take(address):
             return False
@@ -95,7 +95,7 @@ class Account:
         self._bounds.buffered.begin(self._buffer)
 
     def progress(self) -> None:
-        """Report progress of the client, if there was any."""
+        """Record that the client has sent or read bytes, if it has."""
         self._bounds.buffered.progress(self._buffer)
 
     def close(self) -> None:
@@ -118,4 +118,4 @@ class Account:
 
 
 def _ignore(_: Scope) -> None:
-    """Replace the callback of a closed connection."""
+    """Do nothing. Replaces the callbacks of a closed connection."""

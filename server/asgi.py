@@ -48,7 +48,7 @@ class _AsgiRequest(Request):
     def claim(self, key: int, client: str | None) -> bool:
         """Count the connection for a key and an address.
 
-        Return False if one has too many.
+        Return False if one of them has too many connections.
         """
         connection = self._scope.get("state", {}).get(CONNECTION)
         return connection is None or bool(connection.account.claim(key, client))

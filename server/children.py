@@ -99,7 +99,8 @@ class _Child:
         """Kill the process if it is running."""
         if self._process is not None:
             self._process.kill()
-            with suppress(subprocess.TimeoutExpired):  # it is blocked by a disk
+            # A process that is blocked by disk I/O can't be killed yet.
+            with suppress(subprocess.TimeoutExpired):
                 self._process.wait(KILL_SECONDS)
             self._close()
 

@@ -32,10 +32,10 @@ MAX_DESCRIPTORS = 64
 
 
 class ForkServer:
-    """Forks for the process that started it, and for those that were forked.
+    """Forks a process when its starter, or a process that it has forked, requests it.
 
     connected: the connection of the process that started it.
-    module: what has been imported, or None.
+    module: the name of the module that was imported, or None.
     """
 
     def __init__(self, connected: socket.socket, module: str | None) -> None:
@@ -52,7 +52,7 @@ class ForkServer:
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def serve(self) -> Callable[[], object] | None:
-        """Serve until the starter has ended. In a forked process, return what it calls."""
+        """Answer requests until the starter ends. A fork returns the function to call."""
         while self._starter.fileno() in self._clients:
             poll = select.poll()
             for descriptor in (self._woken.fileno(), *self._clients):
@@ -80,7 +80,7 @@ class ForkServer:
             os.close(pipe)
 
     def _answer(self, client: socket.socket) -> Callable[[], object] | None:
-        """Fork as a client asks. In the forked process, return what it calls."""
+        """Fork as a client requests. The forked process returns the function to call."""
         descriptors: list[int] = []
         try:
             head, descriptors, _, _ = socket.recv_fds(
@@ -120,9 +120,10 @@ class ForkServer:
     def _forked(
         self, asked: dict[str, Any], connected: socket.socket, descriptors: list[int]
     ) -> Callable[[], object]:
-        """Make a forked process the client's, and return what it calls.
+        """Set up a forked process for its client, and return the function to call.
 
-        It keeps the pipe for its status open. It ends with the last of both processes.
+        The process inherits the pipe for its exit status, which stays open until both
+        this process and the fork server have closed it.
         """
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -156,7 +157,7 @@ class ForkServer:
 
 
 def main(descriptor: int, module: str | None = None) -> None:
-    """Import a module, and serve. In a forked process, call what was asked for."""
+    """Import a module and answer requests. A fork calls the requested function."""
     gc.disable()  # until all modules are loaded, to avoid 300 useless collections
     server = ForkServer(socket.socket(fileno=descriptor), module)
     if module is not None:

@@ -97,9 +97,9 @@ class Forked:
 class ForkServer:
     """The fork server of this process, or another one. Its methods may be called by threads.
 
-    module: what it imports. `after_fork`, if the module has that function, is called in
-        each forked process, in its environment. None: nothing but this package.
-    environ: the environment of the import; None for ours.
+    module: the module to import. `after_fork`, if the module has that function, is called in
+        each forked process, in its environment. If None, only this package is imported.
+    environ: the environment of the import; None for that of this process.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class ForkServer:
 
         call: `module:function`, called with the arguments and with the numbers that the
             descriptors have in the process.
-        environ: the environment of the process; None for ours.
+        environ: the environment of the new process; None for that of this one.
         title: name of the process in `ps` (Linux); its first 15 bytes are shown.
         has_own_group: whether Ctrl-C in a terminal does not reach the process.
 
@@ -193,7 +193,8 @@ class ForkServer:
             answer = connected.recv(ANSWER.size, socket.MSG_WAITALL)
         except ConnectionError:
             answer = b""
-        except BaseException:  # by a signal; the next answer would be this one
+        # A signal handler may raise. The next request would then read this answer.
+        except BaseException:
             self._close()
             raise
         if not answer:

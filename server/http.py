@@ -313,7 +313,7 @@ class HttpProtocol(asyncio.Protocol):
         return not self._is_writing_paused
 
     def _take_headers(self, found: Headers) -> None:
-        """Begin a request, or refuse it if it expects what no server here does."""
+        """Begin a request, or reject it for an `Expect` header other than 100-continue."""
         headers = found.headers
         expects_continue = b"expect" in headers and found.http_version == "1.1"
         if expects_continue and headers[b"expect"].lower() != b"100-continue":

@@ -20,7 +20,7 @@ class ServerOptions:
     handler: answers requests whose path is a node path. If None, the application answers
         all requests through ASGI.
     is_node_path: returns whether a percent-decoded path is a node path.
-    refusals: a whole HTTP response for each limit (process, key, address, connections),
+    refusals: a complete HTTP response for each limit (process, key, address, connections),
         sent to a client that exceeds it while its request can still be answered.
     trusted_proxies: addresses and networks, separated by commas, whose X-Forwarded-For
         and X-Forwarded-Proto headers count.

@@ -12,7 +12,7 @@ _ACCEPTED = re.compile(rb"[-_.:0-9A-Za-z]{1,128}")
 
 @cache
 def _prefix() -> bytes:
-    """Return what distinguishes the processes. The first request of each draws it."""
+    """Return the random prefix of this process's ids, drawn when it is first used."""
     return secrets.token_hex(4).encode()
 
 
@@ -35,7 +35,7 @@ class RequestId:
             self._value = given
 
     def __bytes__(self) -> bytes:
-        """Return the name as a header's value."""
+        """Return the id as a header's value."""
         try:
             return self._value
         except AttributeError:

@@ -55,7 +55,7 @@ class SocketRequest(Request):
     def claim(self, key: int, client: str | None) -> bool:
         """Count the connection for a key and an address.
 
-        Return False if one has too many.
+        Return False if one of them has too many connections.
         """
         self.is_claimed = True
         connection = self.connection

@@ -129,7 +129,7 @@ def _bound(host: str, port: int, *, shared: bool) -> Listener:
 
 
 class _Process:
-    """One worker process, with its lifeline and its pulse."""
+    """One worker process, with the pipe that ends it and the pipe for its heartbeats."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class _Process:
     def kill(self) -> None:
         """End the process if it runs, and close its pipes."""
         self.forked.kill()
-        with suppress(subprocess.TimeoutExpired):  # it is blocked by a disk
+        with suppress(subprocess.TimeoutExpired):  # the process is blocked by disk I/O
             self.forked.wait(KILL_SECONDS)
         self.close()
 

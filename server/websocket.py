@@ -189,7 +189,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             self._parse()
 
     def _continue(self) -> None:
-        """Read on, after what has arrived already."""
+        """Parse the input that has arrived already, then continue reading."""
         self.read_paused = False
         if self._input:
             self._wait_for_turn()
