@@ -13,6 +13,6 @@ class KeysConfig(AppConfig):
     def ready(self) -> None:
         """Register the system checks, and create staff groups after migrations."""
         import keys.checks  # noqa: F401  # registers its checks
-        from keys.groups import make_groups  # models are there by now
+        from keys.groups import make_groups  # models are loaded by now
 
         post_migrate.connect(make_groups, sender=self)

@@ -52,7 +52,7 @@ class LockingBackend(ModelBackend):
 
         Raises: PermissionDenied during a lock-out, even with the right password.
         """
-        if request is None:  # not over the network
+        if request is None:  # the client is not on the network
             return super().authenticate(request, username, password, **kwargs)
         given = username if username is not None else kwargs.get(User.USERNAME_FIELD)
         email = User.objects.normalize_email(given)[:254]
@@ -71,7 +71,8 @@ def may_try(email: str, ip: str | None) -> bool:
 
     Return False during a lock-out, without counting the attempt.
     """
-    with connection.cursor() as cursor:  # of two at once the later one sees the other
+    # Of two concurrent attempts, the later one counts the earlier.
+    with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
     LoginFailure.objects.filter(at__lt=timezone.now() - WINDOW).delete()
     if is_locked_out(email, ip):

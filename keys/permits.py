@@ -14,7 +14,7 @@ TRACE = "trace"
 class Permit:
     """The terms of a key's capability on one network.
 
-    tracers: permitted tracers. Empty: all that the network offers.
+    tracers: permitted tracers. An empty set permits all that the network offers.
     expires_at: Unix seconds, or None for no expiry.
     """
 

@@ -11,7 +11,7 @@ MIN_BURST = 100
 
 
 class Terms(NamedTuple):
-    """The terms of a plan or of one key. None: not specified.
+    """The terms of a plan or of one key. None means that a term is not specified.
 
     rate: credits a second. burst: credits at once. daily: credits a day (UTC).
     """

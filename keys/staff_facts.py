@@ -121,8 +121,8 @@ _NEAR = """
     ORDER BY used.credits DESC LIMIT %(shown)s)
     ORDER BY credits DESC LIMIT %(shown)s
 """
-# Plan by plan, the index on day and credits leads to the keys that have spent enough. The
-# keys with a quota of their own are few, and are looked up one by one.
+# For each plan, the index on day and credits finds the keys that have spent enough. Keys
+# with their own quota are few, and are looked up one by one.
 
 
 def keys_near_limits() -> list[NearLimit]:

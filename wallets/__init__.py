@@ -7,15 +7,15 @@ From the bottom up:
   clock.
 - `models`; `offers` and `consents`: what a user's wallet can grant, and what a request
   asks.
-- `services`: every write. Each logs and announces itself with its commit (`changes`).
+- `services`: every write. Its transaction also logs and announces it (`changes`).
 - `serving`: what a serving process reads, and how it is notified.
 - `nodes`: calls to the node that serves the wallet.
 - `methods.outer.answer`: handles a dapp's call; `openrpc` and `schemas` describe the
   methods to programs.
 
 `consumers` has the Channels consumers of WebSockets, `routing` their paths, and `sockets`
-what they share. `pages.tokens` exchanges a code for a token, and `client` is a dapp's
-side of both, for programs. A socket uses the other parts as follows:
+what they share. `pages.tokens` exchanges a code for a token. `client` is a library with
+which programs connect as dapps. A socket uses the other parts as follows:
 
 1. Handshake: `services.presence.admit` returns the token with its dapp, or a refusal. A
    socket belongs to one dapp until it closes, and has a unique name (`Peer.socket`).

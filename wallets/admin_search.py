@@ -24,7 +24,8 @@ def dapps_named(term: str) -> QuerySet[Dapp, Any]:
     dapps = Dapp.objects.order_by().values("pk")
     of_user = dapps.filter(user__in=_users_named(term))
     known = dapps.filter(ident__in=[term, term.lower()])
-    labelled = dapps.filter(label__iexact=term).exclude(label="")  # as its index
+    # The index excludes empty labels, and so has to the query.
+    labelled = dapps.filter(label__iexact=term).exclude(label="")
     return of_user.union(known, labelled, all=True)
 
 

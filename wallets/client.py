@@ -1,4 +1,4 @@
-"""A dapp's side of the wallet, for programs and bots.
+"""A library with which programs and bots connect to the wallet as dapps.
 
     token = await pair("https://wallet.example", "BCDF-GHJK-LMNP")  # once; store it
     token = await renew("https://wallet.example", token)  # at each start; store it, too

@@ -77,7 +77,7 @@ class DappConsumer(SocketConsumer):
             self._peer.receive(text_data)
 
     async def leave(self) -> None:
-        """Withdraw the dapp's pending requests, and forget the socket."""
+        """Withdraw the socket's pending requests, and delete its row."""
         if self._peer is not None:
             self._hub.leave(self._peer.room, self._peer)
             await self._peer.stop()
@@ -132,6 +132,6 @@ class InboxConsumer(SocketConsumer):
             )
 
     async def leave(self) -> None:
-        """Forget the page."""
+        """Remove the page from the open inboxes."""
         if self._inbox is not None:
             self._inboxes.leave(self._inbox)

@@ -253,7 +253,7 @@ def _decode_strings(path: str, value: Any) -> tuple[str, ...]:
 
 
 def _makes_sense(key: str, requested: RequestedScope) -> bool:
-    """Return whether a scope object could be one of any wallet's."""
+    """Return whether any wallet could serve a scope object."""
     try:
         scope = caip.parse_scope(key)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the wallet asks the nodes that take a network's transactions.
+"""Calls of the wallet to the nodes to which it sends a network's transactions.
 
 Source: https://ethereum.github.io/execution-apis/
 """
@@ -54,7 +54,7 @@ class UpstreamRefused(Exception):
 
 
 class ChainNode(ABC):
-    """A node that knows a chain.
+    """A node of a chain, reached over HTTP or within this service.
 
     Every method raises UpstreamUnavailable if the node does not respond, and
     UpstreamRefused if it returns an error.
@@ -125,7 +125,7 @@ class Upstream(ChainNode):
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[UpstreamClient]:
-        """Give a client, whose errors become UpstreamRefused."""
+        """Yield a client. Errors that it raises are converted to UpstreamRefused."""
         client = UpstreamClient(self.url, self.headers, timeout=CALL_SECONDS)
         try:
             async with client:

@@ -20,7 +20,7 @@ LOCKED_OUT = "Too many wrong passwords. Try again in 15 minutes."
 
 
 class EmailForm(forms.Form):
-    """An email address, normalised as in the database."""
+    """Form of an email address, which is normalised as in the database."""
 
     email = forms.EmailField(
         label="Email address",
@@ -76,7 +76,7 @@ class NewPasswordForm(_SetPasswordForm):
 
 
 class CountedPasswordChangeForm(PasswordChangeForm):
-    """The old password and a new one. Wrong old passwords count as failed logins.
+    """Form for a new password. Wrong old passwords count as failed logins.
 
     Otherwise, a person with access to an open session could guess without limit.
     """

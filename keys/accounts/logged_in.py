@@ -44,7 +44,7 @@ def to_login(request: HttpRequest) -> HttpResponseBase:
 
 
 def _page_of_form(request: HttpRequest) -> str:
-    """Return the path of the page that has the form, or that of the request."""
+    """Return the path of the page that contains the form, or the request's own path."""
     page = request.headers.get("Referer", "")
     if not url_has_allowed_host_and_scheme(page, {request.get_host()}):
         return request.get_full_path()

@@ -15,7 +15,7 @@ from keys.models import NoticeKind
 
 
 class NoticesForm(forms.Form):
-    """The kinds of emails that a user has chosen to get."""
+    """Form for the kinds of emails that a user wants to get."""
 
     wanted = forms.MultipleChoiceField(
         label="Emails about keys",

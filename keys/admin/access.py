@@ -23,7 +23,7 @@ from keys.services import approve_access, decline_access
 
 
 class DeclineForm(forms.Form):
-    """The reason for declining a request. The customer receives it by email."""
+    """Form for the reason of declining a request, which the customer gets by email."""
 
     confirmed = forms.BooleanField(widget=forms.HiddenInput, initial=True)
     answer = forms.CharField(label="Reason", max_length=500, widget=forms.Textarea)
@@ -45,7 +45,7 @@ class ApproveForm(DeclineForm):
 
 @admin.register(AccessRequest)
 class AccessRequestAdmin(SearchByKey, ReadOnly, ObjectActions):
-    """Requests for access. Staff with the permission approve and decline them."""
+    """Requests for access, which staff with the permission approve and decline."""
 
     list_display = [
         "requested_at",

@@ -23,7 +23,7 @@ else:
 class ObjectAction:
     """A button on an object's page.
 
-    label: its text. is_immediate: whether it acts at once, without a page that asks.
+    label: its text. is_immediate: whether it acts without a confirmation page.
     """
 
     name: str
@@ -36,7 +36,7 @@ class ObjectActions(_ModelAdmin):
     """Offers actions on the page of the object.
 
     object_actions: names of actions with the labels of their buttons, in their order.
-    immediate_actions: the actions that show no page which asks.
+    immediate_actions: the actions without a confirmation page.
     """
 
     object_actions: dict[str, str] = {}
@@ -55,7 +55,7 @@ class ObjectActions(_ModelAdmin):
     def object_action_view(
         self, request: HttpRequest, object_id: str, action: str
     ) -> HttpResponse:
-        """Run an action on an object: its page that asks, or its effect."""
+        """Show the confirmation page of an action on an object, or run the action."""
         if action not in self.object_actions:
             raise Http404
         obj = self.get_object(request, object_id)

@@ -252,7 +252,7 @@ def _shown_in_the_list() -> list[Any]:
     )
     return [
         Prefetch("versions", versions),
-        # Lists, which take less than the managers that would hold them.
+        # `to_attr` creates lists, which cost less time than related managers.
         Prefetch("entitlements", granted, to_attr="granted"),
         Prefetch("networks", Network.objects.only("slug"), to_attr="opened"),
     ]
@@ -432,7 +432,7 @@ class ApiKeyAdmin(LongList, KeyActions):
         if formset.model is Entitlement:
             faults = save_entitlements(formset, actor=actor)
         else:
-            # Saves nothing, but names for Django's own log what is to be saved.
+            # This saves nothing. It collects the changes for Django's own log.
             formset.save(commit=False)
             faults = []
         if formset.model is AllowlistEntry:

@@ -48,7 +48,7 @@ class KeyEventAdmin(ReadOnly, _KeyEventAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[KeyEvent], search_term: str
     ) -> tuple[QuerySet[KeyEvent], bool]:
-        """Return the events of the keys that match, and the events by an actor."""
+        """Return the events of the matching keys, and those whose actor matches."""
         if term := search_term.strip():
             email = User.objects.normalize_email(term)
             actors = list(User.objects.filter(email=email).values_list("pk", flat=True))

@@ -41,7 +41,7 @@ class ShownField(forms.BoundField):
 
 
 class ExpiryWidget(AdminSplitDateTime):
-    """Django's fields of a date and a time, whose words are no labels to programs."""
+    """Django's date and time fields, with labels that screen readers announce."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,5 +51,5 @@ class ExpiryWidget(AdminSplitDateTime):
             widget.attrs["aria-label"] = label
 
     def decompress(self, value: Any) -> tuple[Any, Any]:
-        """Return the date and the time of a value. A link's text for the field has none."""
+        """Return the date and time of a value; neither if it is text from a link."""
         return super().decompress(None if isinstance(value, str) else value)

@@ -46,13 +46,13 @@ _SECONDS = [f"{overlap.total_seconds():.0f}" for overlap in OVERLAPS]
 
 
 class ConfirmForm(forms.Form):
-    """A confirmation without further fields."""
+    """Form of a confirmation without further fields."""
 
     confirmed = forms.BooleanField(widget=forms.HiddenInput, initial=True)
 
 
 class ReasonForm(ConfirmForm):
-    """The reason for an action. The key's owner can read it."""
+    """Form for the reason of an action, which the key's owner can read."""
 
     reason = forms.CharField(
         max_length=200, help_text="The customer can read the reason."
@@ -60,7 +60,7 @@ class ReasonForm(ConfirmForm):
 
 
 class RollForm(ConfirmForm):
-    """The time for which the old secrets stay valid."""
+    """Form for rolling a key: the time for which the old secrets stay valid."""
 
     overlap = forms.TypedChoiceField(
         help_text="Time for which the former secrets remain valid.",
@@ -71,7 +71,7 @@ class RollForm(ConfirmForm):
 
 
 class GrantForm(ConfirmForm):
-    """The terms on which tracing is granted."""
+    """Form for granting tracing: tracers, expiry and note."""
 
     network = forms.ModelChoiceField(Network.objects.all())
     tracers = forms.MultipleChoiceField(
@@ -94,7 +94,7 @@ class GrantForm(ConfirmForm):
 
 
 class LimitsForm(_LimitsForm):
-    """The plan of a key, and limits that replace the plan's."""
+    """Form for the plan of a key, and for limits that replace the plan's."""
 
     confirmed = forms.BooleanField(widget=forms.HiddenInput, initial=True)
 
@@ -304,7 +304,7 @@ class KeyActions(ObjectActions):
         return response
 
     def _answered(self, request: HttpRequest, form: type[ConfirmForm]) -> ConfirmForm:
-        """Return the form, filled in if the page that asks has been sent."""
+        """Return the form, with the submitted data if the confirmation page was sent."""
         return form(request.POST if "confirmed" in request.POST else None)
 
     def _ask(

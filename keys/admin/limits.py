@@ -76,7 +76,7 @@ class KeyChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]
 
 @admin.register(KeyLimits)
 class KeyLimitsAdmin(SearchByKey, LongList, _KeyLimitsAdmin):
-    """Terms of single keys that differ from the default plan. Changes apply at once."""
+    """Own terms of single keys in the admin. Changes apply at once."""
 
     list_display = [
         "key",
@@ -113,7 +113,7 @@ class KeyLimitsAdmin(SearchByKey, LongList, _KeyLimitsAdmin):
     def has_delete_permission(
         self, request: HttpRequest, obj: Model | None = None
     ) -> bool:
-        return False  # empty them instead, which the log records
+        return False  # staff clear the fields instead, which the audit log records
 
     def save_model(
         self,

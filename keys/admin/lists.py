@@ -48,7 +48,7 @@ class LongChangeList(ChangeList):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # Templates add them to each row's address, after looking up whose page it is.
+        # Django's template tag would compute the link back for each row.
         self._kept_filters, self.preserved_filters = self.preserved_filters, ""
 
     def url_for_result(self, result: Model) -> str:
@@ -65,7 +65,7 @@ class LongChangeList(ChangeList):
         self.is_more = len(found) > reach
         self.paginator = Paginator(counted, self.list_per_page)
         self.result_count = len(counted)
-        # Equal to the other one, it has the search say no number.
+        # Equal counts make the template omit the number of all rows.
         self.full_result_count = self.result_count if self.is_more else None
         self.show_full_result_count = False
         self.show_admin_actions = True

@@ -93,12 +93,12 @@ class ApiTokenAdmin(LongList, _ApiTokenAdmin):
     def has_change_permission(
         self, request: HttpRequest, obj: Model | None = None
     ) -> bool:
-        return False  # what a token may do is decided once
+        return False  # the scopes of a token never change
 
     def has_delete_permission(
         self, request: HttpRequest, obj: Model | None = None
     ) -> bool:
-        return False  # events name it
+        return False  # events refer to the token
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may revoke tokens."""

@@ -45,7 +45,7 @@ class UserChangeForm(_UserChangeForm):
 
     class Meta:
         model = User
-        fields = "__all__"  # the admin's fieldsets choose
+        fields = "__all__"  # the admin's fieldsets select the fields
         field_classes: dict[str, type[forms.Field]] = {}
 
 
@@ -83,7 +83,7 @@ class UserAdmin(ShowsMembers, LongList, _UserAdmin):
             "Permissions",
             {
                 "fields": ["is_staff", "is_superuser", "groups", "user_permissions"],
-                # Customers have none. Their keys would be a page below.
+                # Customers have no permissions, and the selection would push their keys down.
                 "classes": ["collapse"],
             },
         ),

@@ -29,7 +29,7 @@ def access_requests() -> QuerySet[AccessRequest]:
 
 
 class AccessRequestsView(ManagementView):
-    """The list of pending and decided requests."""
+    """Lists pending and decided requests."""
 
     needs = {"GET": _LOOK}
     filters = {
@@ -46,7 +46,7 @@ class AccessRequestsView(ManagementView):
 
 
 class AccessRequestView(ManagementView):
-    """One request for access."""
+    """Returns one request for access."""
 
     needs = {"GET": _LOOK}
 

@@ -44,7 +44,7 @@ def find_key(key: int) -> ApiKey:
 
 
 class KeysView(ManagementView):
-    """All keys."""
+    """Lists and issues keys."""
 
     needs = {"GET": LOOK, "POST": Need(Scope.KEYS_WRITE, "keys.add_apikey")}
     filters = {
@@ -93,7 +93,7 @@ class KeysView(ManagementView):
 
 
 class KeyView(ManagementView):
-    """One key."""
+    """Returns, changes and deletes one key."""
 
     needs = {
         "GET": LOOK,

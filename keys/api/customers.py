@@ -28,7 +28,7 @@ def customers() -> QuerySet[User]:
 
 
 class CustomersView(ManagementView):
-    """All customers."""
+    """Lists and creates customers."""
 
     needs = {
         "GET": _LOOK,
@@ -67,7 +67,7 @@ class CustomersView(ManagementView):
 
 
 class CustomerView(ManagementView):
-    """One customer."""
+    """Returns and changes one customer."""
 
     needs = {"GET": _LOOK, "PATCH": _CHANGE}
 

@@ -13,7 +13,7 @@ from keys.models import EventType, KeyEvent, Scope
 
 
 class EventsView(ManagementView):
-    """The events of all keys."""
+    """Lists the events of all keys."""
 
     needs = {"GET": Need(Scope.EVENTS_READ, "keys.view_keyevent")}
     filters = {

@@ -17,7 +17,7 @@ from networks.models import Network
 
 
 class NetworksView(ManagementView):
-    """All networks."""
+    """Lists networks."""
 
     needs = {"GET": LOOK}
 
@@ -29,7 +29,7 @@ class NetworksView(ManagementView):
 
 
 class PlansView(ManagementView):
-    """All plans."""
+    """Lists plans."""
 
     needs = {"GET": LOOK}
 
@@ -41,7 +41,7 @@ class PlansView(ManagementView):
 
 
 class PlanView(ManagementView):
-    """One plan."""
+    """Creates a plan or replaces its limits."""
 
     needs = {"PUT": Need(Scope.LIMITS_WRITE, "keys.change_plan")}
 

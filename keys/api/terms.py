@@ -33,7 +33,7 @@ def entitlements_of(key: int) -> QuerySet[Entitlement]:
 
 
 class EntitlementsView(ManagementView):
-    """All entitlements of a key."""
+    """Lists the entitlements of a key."""
 
     needs = {"GET": LOOK}
 
@@ -45,7 +45,7 @@ class EntitlementsView(ManagementView):
 
 
 class EntitlementView(ManagementView):
-    """A key's entitlement to tracing on one network."""
+    """Grants and withdraws a key's entitlement to tracing on one network."""
 
     needs = {"PUT": GRANT, "DELETE": GRANT}
 
@@ -72,7 +72,7 @@ class EntitlementView(ManagementView):
 
 
 class AllowlistsView(ManagementView):
-    """All allowlists of a key."""
+    """Returns the allowlists of a key."""
 
     needs = {"GET": LOOK}
 
@@ -83,7 +83,7 @@ class AllowlistsView(ManagementView):
 
 
 class AllowlistView(ManagementView):
-    """The allowlist of one kind."""
+    """Replaces a key's allowlist of one kind."""
 
     needs = {"PUT": CHANGE}
 
@@ -105,7 +105,7 @@ class AllowlistView(ManagementView):
 
 
 class LimitsView(ManagementView):
-    """A key's plan and limits."""
+    """Returns and sets a key's plan and limits."""
 
     needs = {
         "GET": LOOK,

@@ -105,7 +105,7 @@ def _groups(text: str) -> tuple[str, ...]:
 
 
 class UsageView(ManagementView):
-    """Totals of usage."""
+    """Returns totals of usage."""
 
     needs = {"GET": Need(Scope.USAGE_READ, "keys.view_usagebucket")}
     renderer_classes = [JSONRenderer, CsvRenderer]

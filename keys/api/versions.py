@@ -27,13 +27,13 @@ def versions_of(key: int) -> QuerySet[KeyVersion]:
 
 
 def issued(made: IssuedKey) -> Response:
-    """Return the response that shows a new secret, once."""
+    """Return the response that shows a new secret. No other response contains it."""
     shown = VersionDocument(made.version).data
     return Response({**shown, "secret": made.secret}, 201)
 
 
 class VersionsView(ManagementView):
-    """The versions of a key."""
+    """Lists and adds the versions of a key."""
 
     needs = {"GET": LOOK, "POST": CHANGE}
 

@@ -268,7 +268,7 @@ def _bars(scale: _Scale, base: Sequence[float], heights: Sequence[float]) -> str
     for number, (low, more) in enumerate(zip(base, heights, strict=True)):
         if more:
             top, bottom = scale.place(low + more), scale.place(low)
-            height = max(bottom - top, 0.6)  # what there is can be seen
+            height = max(bottom - top, 0.6)  # a small value remains visible
             parts.append(
                 f"M{number + GAP / 2:.2f} {bottom:.1f}v{-height:.1f}h{1 - GAP:.2f}v{height:.1f}z"
             )
@@ -291,7 +291,7 @@ def _line(scale: _Scale, values: Sequence[float | None]) -> str:
             parts.append(f"L{number + 0.5} {place}")
         elif after is not None:
             parts.append(f"M{number + 0.5} {place}")
-        else:  # a point alone would not be seen
+        else:  # a single point would be invisible
             parts.append(f"M{number + 0.1} {place}h0.8")
     return "".join(parts)
 

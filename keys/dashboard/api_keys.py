@@ -40,7 +40,7 @@ KEYS = 20
 
 
 class NameForm(forms.Form):
-    """The name of a key."""
+    """Form of a key's name."""
 
     name = forms.CharField(
         max_length=100,
@@ -50,7 +50,7 @@ class NameForm(forms.Form):
 
 
 class NetworksField(_NetworksField):
-    """Checkboxes of networks."""
+    """Selection of networks by checkboxes."""
 
     def label_from_instance(self, obj: Network) -> str:
         """Return the label of a network's checkbox."""
@@ -58,7 +58,7 @@ class NetworksField(_NetworksField):
 
 
 class KeyForm(NameForm):
-    """A new key."""
+    """Form of a new key."""
 
     networks = NetworksField(
         Network.objects.visible(),

@@ -49,13 +49,13 @@ _TOO_MANY = "Too many emails were requested. Try again in an hour."
 
 
 class InviteForm(EmailForm):
-    """An email address and a role."""
+    """Form of an invitation: an email address and a role."""
 
     role = forms.ChoiceField(choices=Role.choices, initial=Role.DEVELOPER)
 
 
 class RoleForm(forms.Form):
-    """A member's new role."""
+    """Form for a member's new role."""
 
     role = forms.ChoiceField(choices=Role.choices)
 

@@ -38,7 +38,7 @@ _SECONDS = [str(int(overlap.total_seconds())) for overlap in OVERLAPS]
 
 
 class RollForm(forms.Form):
-    """The time for which the old secrets stay valid."""
+    """Form for rolling a key: the time for which the old secrets stay valid."""
 
     overlap = forms.ChoiceField(
         choices=[(seconds, seconds) for seconds in _SECONDS],

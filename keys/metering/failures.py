@@ -73,7 +73,7 @@ _ADD = """
             ) AS kept
         )
 """
-# All processes write in the same order, so that none waits for another in a circle.
+# All processes write rows in the same order, which prevents deadlocks.
 
 
 class Failures:

@@ -116,9 +116,9 @@ _ADD = """
         failed = u.failed + EXCLUDED.failed,
         credits = u.credits + EXCLUDED.credits
 """
-# One statement: each call is in a minute, in its hour and in its day, of its key and of
-# all keys together, or nowhere. Hours and days of UTC begin at multiples of Unix time.
-# All processes write in the same order, so that none waits for another in a circle.
+# A single statement counts each call in its minute, hour and day, of its key and of all
+# keys together, or in none of them. UTC hours and days begin at multiples of Unix time.
+# All processes write rows in the same order, which prevents deadlocks.
 
 _USED = """
     INSERT INTO keys_keyversionuse AS u (version_id, last_used_at, last_network_id)
@@ -157,7 +157,7 @@ class Meter:
         self._wall_clock = wall_clock
         self._counters: dict[Use, _Counter] = {}
         self._waiting: dict[_Row, _Counter] = {}
-        self._used: dict[int, tuple[int, int]] = {}  # when, on which network
+        self._used: dict[int, tuple[int, int]] = {}  # minute, network
         self._stopping = asyncio.Event()
         self._flushing: asyncio.Task[None] | None = None
         self.dropped = 0
@@ -214,7 +214,7 @@ class Meter:
         """Write the counts to the database. Keep them if that fails."""
         self._close_minute()
         if not self._used and not self._refusals and not self._failures:
-            return  # hence nothing waits either
+            return  # then no rows are waiting either
         began = time.perf_counter()
         try:
             # A connection for a few milliseconds in five seconds need not be kept.
@@ -262,7 +262,7 @@ class Meter:
         counters, self._counters = self._counters, {}
         self._totals.add(counters)
         now = int(self._wall_clock())
-        # Flushes are at the multiples of 5 s, a little late: this one is of the past.
+        # Flushes run shortly after multiples of 5 s, and write counts of the time before.
         minute = int(self._wall_clock() - FLUSH_SECONDS / 2) // 60 * 60
         for use, counter in counters.items():
             version_id, api_key_id, network_id, method, outcome = use

@@ -1,7 +1,7 @@
 """Rejected calls, counted by key, network and reason for the keys' owners.
 
-There is one row for each key, network and reason. It counts the rejections of the last
-day that had any, so the table does not grow with their number.
+There is one row for each key, network and reason. It only counts the rejections of the
+latest day on which there were any, so the table does not grow with their number.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ADD = """
         last_at = greatest(u.last_at, EXCLUDED.last_at),
         method = EXCLUDED.method
 """
-# All processes write in the same order, so that none waits for another in a circle.
+# All processes write rows in the same order, which prevents deadlocks.
 
 
 class Refusals:

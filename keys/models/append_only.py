@@ -20,5 +20,5 @@ class AppendOnly(models.Model):
         super().save(*args, **kwargs)
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
-        """Rows can't be deleted. Raises: TypeError."""
+        """Raise TypeError, because rows can't be deleted."""
         raise TypeError("events are not deleted")

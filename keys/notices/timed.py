@@ -70,7 +70,7 @@ def _queue_quotas(now: datetime) -> int:
                 is_timed=True,
             )
         if len(uses) == BATCH:
-            break  # keys that have used 100 % may be left, and have no notice of 80 %
+            break  # keys that have used 100 % may remain, and get no notice of 80 %
     return count
 
 

@@ -88,7 +88,7 @@ def approve_access(
         tracers=granted,
         expires_at=expires_at,
         note=f"request {request.pk}",
-        is_announced=False,  # by the decision
+        is_announced=False,  # the email about the decision announces it
         actor=actor,
     )
     request.tracers = granted

@@ -31,7 +31,7 @@ def note_activation(*, user: User, actor: Actor = SYSTEM) -> None:
 
     The keys of a deactivated account are rejected.
     """
-    # The database appends it too; this way it is also published at once.
+    # A database trigger appends the entry too. Appending it here also publishes it at once.
     append(wallet(user.pk), ACCOUNT)
     event = EventType.OWNER_ENABLED if user.is_active else EventType.OWNER_DISABLED
     for api_key in user.api_keys.filter(deleted_at=None):

@@ -36,7 +36,7 @@ def create_own_key(
     Raises: ValidationError for an invalid value, and if the customer has as many keys
         as KEYS_PER_CUSTOMER permits.
     """
-    # Of two at once the later one counts the other's.
+    # Of two concurrent requests, the later one counts the key of the earlier.
     User.objects.select_for_update(no_key=True).get(pk=owner.pk)
     if not may_create_key(owner):
         most = settings.KEYS_PER_CUSTOMER

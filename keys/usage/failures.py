@@ -61,7 +61,7 @@ class UnknownMethod:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """Failed calls, the latest first, and unknown methods, the most frequent first."""
+    """A key's failed calls, the latest first, and unknown methods, the most frequent first."""
 
     latest: list[FailedCall]
     unknown: list[UnknownMethod]

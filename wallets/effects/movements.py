@@ -1,6 +1,6 @@
 """Movements of ether and tokens, and allowances, that a simulation's logs report.
 
-A log is the statement of a contract. The contract may have done something else.
+A contract may emit logs that do not correspond to what it has done.
 Source: ERC-20, ERC-721, ERC-1155; WETH9 for Deposit and Withdrawal; execution-apis
     src/eth/execute.yaml for the logs of ether
 """

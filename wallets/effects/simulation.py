@@ -4,7 +4,7 @@ It is executed twice as the first transaction of the next block: first alone, th
 by calls that read the account's balances, of the tokens that the first execution has moved.
 The balances before are read in the same way, after a next block without the transaction.
 
-A contract should not notice that it is simulated, and behave better than it would. So the
+A malicious contract could detect a simulation and behave differently. Therefore the
 transaction and the calls pay for their gas, the blocks have a base fee, a random PREVRANDAO
 and a random root of a beacon block (EIP-4788), and nothing else is executed before the
 transaction. The calls before and after it have equal senders, prices and blocks.

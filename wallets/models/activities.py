@@ -68,8 +68,7 @@ class Activity(models.Model):
         indexes = [
             models.Index(fields=["user", "-id"], name="wallet_log_of_user"),
             models.Index(fields=["event", "-id"], name="wallet_log_by_event"),
-            # Staff's charts count the events of some days; pruning deletes old rows by
-            # it.
+            # The admin's charts and pruning use this index.
             models.Index(fields=["at", "event"], name="wallet_log_by_time"),
         ]
 

@@ -62,7 +62,7 @@ class Dapp(models.Model):
                 fields=["user", "kind", "ident"], name="wallet_dapp_once"
             )
         ]
-        indexes = [  # for staff, who look over all users
+        indexes = [  # for the admin, which lists the dapps of all users
             models.Index(fields=["ident", "kind"], name="wallet_dapp_by_ident"),
             models.Index(
                 Upper("label"),
@@ -150,7 +150,7 @@ class DappToken(models.Model):
         max_length=64,
         blank=True,
         default="",
-        db_default="",  # for processes of the version before, as below
+        db_default="",  # for processes of the previous version, as below
         editable=False,
         db_index=True,
         help_text="Digest of the former secret, valid until the new one is used.",

@@ -45,7 +45,7 @@ TURN_SECONDS = 5.0
 class PageNode:
     """Calls this service's methods for code that runs in threads. Nothing is charged.
 
-    user: whose page asks. Users take turns, each with one question at a time.
+    user: the user of the page. Users take turns, each with one question at a time.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class PageNode:
     ) -> T | None:
         """Return the answer to a question about chains.
 
-        None if it fails or is late, or if too many pages ask at the same time.
+        Returns None if it fails or is late, or if too many pages ask at the same time.
         question: gets the nodes of the scopes that are served.
         """
         try:

@@ -37,7 +37,7 @@ class NoKey(Exception):
 
 
 class Locked(Exception):
-    """Raised when an account is locked, also for the right passphrase.
+    """Raised when an account is locked. The right passphrase is rejected as well.
 
     until: when the lock ends.
     """

@@ -61,7 +61,7 @@ def approve_transaction(
         raise TypeError("only transactions are sent: services.signatures")
     target = target_of(subject.chain_id)
     key = open_key(question, passphrase, cause)
-    assert account is not None  # open_key would have raised NoKey
+    assert account is not None  # otherwise `open_key` has raised NoKey
     with _turn(account):
         nonce = subject.nonce
         if nonce is None:

@@ -26,7 +26,7 @@ LOOKED_AT_ONCE = 1000
 
 
 class Stale(Exception):
-    """Raised when the data that the user has seen is no longer current."""
+    """Raised when the data on the user's page is no longer current."""
 
 
 def write_session(

@@ -1,4 +1,4 @@
-"""Where the wallet sends transactions: a network's upstreams, or its local pool."""
+"""Recipients of the wallet's transactions: a network's upstreams, or its local pool."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONNECT_SECONDS = 5
 
 
 class Target(Protocol):
-    """Takes the transactions of a network."""
+    """Accepts transactions of a network, and knows the nonces of accounts."""
 
     def next_nonce(self, address: str) -> int:
         """Return an account's nonce after its pending transactions. Raises: NotSent."""

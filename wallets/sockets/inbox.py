@@ -1,6 +1,7 @@
 """The open pages of users, which reload their lists of requests.
 
-A frame carries no data: the page fetches itself again, with the login that it has then.
+A frame contains no data. It makes the page request its list again, with the login
+that the browser has by then.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ RETRY_SECONDS = 1.0
 class Inbox:
     """One open page.
 
-    key: of the login session (`django_session`).
+    key: the key of the login session (`django_session`).
     is_open: the handshake has been accepted.
     is_due: a frame has to be sent.
     """

@@ -59,7 +59,7 @@ def _described(reading: Reading, text: str, who: Phrase) -> Summary:
 
 
 def _since(start: int, now: float) -> Sentence:
-    """Return when the authorization begins, () if it has begun."""
+    """Return the time at which the authorization begins, () if it has begun."""
     if start < now:
         return ()
     return sentence(" not before {} and", strong(moment(start)))

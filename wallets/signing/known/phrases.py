@@ -130,7 +130,7 @@ def moment(seconds: int) -> str:
 
 
 def is_endless(seconds: int) -> bool:
-    """Return whether a time is never reached."""
+    """Return whether a time is too far in the future to be ever reached."""
     return seconds > _LAST_SECOND
 
 
