@@ -106,7 +106,7 @@ class _Count:
         self._count = 0
 
     def add(self) -> None:
-        """Count one. Raises: InvalidType."""
+        """Count a parameter. Raises: InvalidType if the definition has too many."""
         self._count += 1
         if self._count > MAX_PARAMETERS:
             raise InvalidType(f"more than {MAX_PARAMETERS} parameters")

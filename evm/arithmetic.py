@@ -1,6 +1,6 @@
 """Arithmetic and comparison instructions, on the stack's list of integers.
 
-The table maps py-evm's logic function to ours, as `evm.instructions` does.
+The table maps py-evm's functions to those of this module, as in `evm.instructions`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Instructions that push a property of the frame, the transaction or the block.
 
 Each is a function of the frame that returns a word. It needs no gas beyond the
-constant price and cannot fail. The table maps py-evm's logic function to ours, as
-`evm.instructions` does.
+constant price and cannot fail. The table maps py-evm's functions to those of this
+module, as in `evm.instructions`.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ class StateTrie:
         return dirty
 
     def mark_clean(self) -> None:
-        """Treat the rows of `dirty_nodes` as written."""
+        """Mark all nodes as unchanged, because the rows of `dirty_nodes` were written."""
         self._accounts.mark_clean()
         self._storage.clear()
 

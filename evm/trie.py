@@ -3,15 +3,15 @@
 Keys are hashes of 32 bytes ("secure" tries). Nodes are read from rows `path → RLP`. A
 changed node replaces the row at its path. An update takes three steps in memory:
 
-1. descend: all changes are applied together, level by level. Nodes on their paths are
-   opened (decoded). Missing nodes are read with one query per level. A single change
+1. Descend: all changes are applied together, level by level. The nodes on their paths are
+   decoded ("opened"). Missing nodes are read with one query per level. A single change
    that only replaces a leaf's value, the most frequent case in a large trie, is
-   applied to the encoded nodes instead;
-2. fold: after deletions, branches with a single child are merged with the child;
-3. seal: open nodes are encoded and hashed, children first, each node once.
+   applied to the encoded nodes instead.
+2. Fold: after deletions, branches with a single child are merged with the child.
+3. Seal: decoded nodes are encoded and hashed, children first, each node once.
 
-Opening a node marks its row as deleted. Sealing a node marks its row as written. The
-set of rows is therefore right for any change of the trie's shape.
+Opening a node marks its row as deleted. Sealing it marks its row as changed. Therefore
+the changed rows are complete, however the shape of the trie has changed.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class PathTrie:
         """Return the root hash after the last update."""
         if type(self._top[0]) is not bytes:
             if self._shrunk:
-                self._fold_all()  # It may move open nodes to other paths.
+                self._fold_all()  # Folding may move decoded nodes to other paths.
             else:
                 self._seal_places()
             self._top[0] = self._seal_all(self._top[0], b"")
@@ -141,7 +141,7 @@ class PathTrie:
         return self._rows
 
     def mark_clean(self) -> None:
-        """Treat the rows of `dirty_nodes` as written."""
+        """Mark all nodes as unchanged, because the rows of `dirty_nodes` were written."""
         self._rows = {}
 
     def prove(self, keys: Iterable[bytes]) -> list[KeyProof]:
@@ -251,10 +251,10 @@ class PathTrie:
         return lacking
 
     def _enter(self, place: Place, batch: Batch) -> Node | bytes | int:
-        """Return the replacement of a sealed node that has changes below it.
+        """Return the replacement of an encoded node that has changes below it.
 
-        It is the opened node, or the new reference if all changes are applied, or an
-        int: the depth of a node that has to be read first.
+        This is the decoded node, or its new reference if all changes are applied. An int
+        is the depth of a node that has to be read first.
         """
         holder, index, path, low, high = place
         reference: bytes = holder[index]
@@ -283,7 +283,7 @@ class PathTrie:
     def _swap_leaf(
         self, reference: bytes, depth: int, batch: Batch, change: int
     ) -> bytes | int | None:
-        """Replace the value of one leaf below a sealed node. Return the new reference.
+        """Replace the value of one leaf below an encoded node. Return the new reference.
 
         Most changes in a large trie are of this kind, and do not require decoded nodes.
         An int is the depth of a node that has to be read before a new attempt. None
@@ -380,7 +380,7 @@ class PathTrie:
         return merge_path(NIBBLES[nibble], child)
 
     def _open_unless_branch(self, reference: bytes, rlp: bytes, path: bytes) -> Any:
-        """Return an only child, opened unless it is a branch, which is not merged."""
+        """Return an only child. Decode it unless it is a branch, which is not merged."""
         near = from_nibbles(path.ljust(64, b"\0"))
         node = decode_node(rlp, len(path), near)
         if type(node) is list:
@@ -392,9 +392,9 @@ class PathTrie:
     # Seal
 
     def _seal_places(self) -> None:
-        """Seal all open nodes except the root, in reverse order of opening.
+        """Encode and hash all decoded nodes except the root, the last decoded one first.
 
-        Children are thus sealed before their parents without a search.
+        This order ensures that children are encoded before their parents.
         """
         for holder, index, path in reversed(self._open_places):
             node = holder[index]
@@ -407,7 +407,7 @@ class PathTrie:
                 holder[index] = self._seal_all(node, path)
 
     def _seal_all(self, node: Any, path: bytes) -> bytes:
-        """Encode a node and all open nodes below it. Return the node's reference."""
+        """Encode and hash a node and all decoded nodes below it. Return its reference."""
         kind = type(node)
         if kind is bytes:
             sealed: bytes = node
@@ -421,9 +421,9 @@ class PathTrie:
         return self._seal(node, path)
 
     def _seal(self, node: Any, path: bytes) -> bytes:
-        """Encode and hash a node whose children are sealed. Return its reference.
+        """Encode and hash a node whose children are encoded. Return its reference.
 
-        Raises: TypeError if a child is not sealed.
+        Raises: TypeError if a child is a decoded node.
         """
         kind = type(node)
         if kind is tuple:

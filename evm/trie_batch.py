@@ -1,4 +1,4 @@
-"""A batch of changes during its descent in a trie, and the subtrees it creates."""
+"""A batch of changes that is applied to a trie from the root downwards."""
 
 from __future__ import annotations
 
@@ -74,8 +74,7 @@ class Batch(NamedTuple):
     def grow(self, low: int, high: int, depth: int, old: Leaf | None) -> Any:
         """Return a new subtree with the changes from `low` up to `high`.
 
-        old: the leaf at the place of the subtree, which becomes a part of it. None: there
-            is none.
+        old: the existing leaf at this place, which becomes a part of the subtree, or None.
         """
         entries = [
             (nibbles, leaf)

@@ -193,7 +193,7 @@ def common_prefix_length(a: bytes, b: bytes) -> int:
 
 
 def subtree(entries: list[tuple[bytes, Leaf]], depth: int) -> Any:
-    """Return the open nodes of one or more sorted leaves that share a path."""
+    """Return the decoded subtree of one or more sorted leaves that share a path."""
     if len(entries) == 1:
         return entries[0][1]
     first = entries[0][0]

@@ -84,7 +84,7 @@ class _OpenBranches:
     """The branches on the path to the newest key, which may still receive children."""
 
     def __init__(self) -> None:
-        self._depths: list[int] = [-1]  # -1: the place of the root
+        self._depths: list[int] = [-1]  # -1 is the depth of the root's parent
         self._children: list[list[bytes]] = []
 
     def _open(self, depth: int) -> None:

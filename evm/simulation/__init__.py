@@ -1,8 +1,8 @@
 """Execution of calls that are not transactions of a block, by geth's rules for its RPC.
 
-- `arguments`: what a caller asks for, and the message that is executed.
+- `arguments`: the arguments of a call, and the message that is executed.
 - `block`: the properties of the block in which a call is executed.
-- `overrides`: changes of state and block that a caller wishes.
+- `overrides`: changes of state and block that a caller requests.
 - `checks`: geth's checks before the execution, with its codes and texts.
 - `call`: execution of one call on a `World`.
 - `estimate`: the least gas limit. `access_list`: accounts and slots that are touched.

@@ -76,7 +76,7 @@ class SimulatedExecution(BlockExecution):
     """Execution of a block that may lack the system contracts of its fork."""
 
     def dequeue_requests(self, address: Address) -> bytes:
-        """Return the requests of a queue contract, b"" without the contract.
+        """Return the requests of a queue contract, b"" if the contract does not exist.
 
         Raises: InvalidBlock if the contract fails.
         """

@@ -70,7 +70,7 @@ class CallResult:
 
 
 class _CallExecutor:
-    """Mixin that goes before a transaction executor: calls, which were checked already.
+    """Mixin before a transaction executor, for calls that were checked already.
 
     The nonce of a sender that creates no contract may wrap around, and a call without
     fees pays nothing.
@@ -98,7 +98,7 @@ class _CallExecutor:
             state.set_balance(sender, state.get_balance(sender) - cost)
         nonce = state.get_nonce(sender)
         if call.to == CREATE_ADDRESS:
-            call.nonce = nonce  # from which geth derives the contract's address
+            call.nonce = nonce  # geth derives the contract's address from this nonce
             if nonce == MAX_NONCE:
                 return  # see `creation_error`
         state.set_nonce(sender, (nonce + 1) & MAX_NONCE)

@@ -108,8 +108,8 @@ def call_cost(
     a new account and the access to the delegate (both from EIP-7702 on).
 
     intrinsic: cost of memory, transfer and a new account.
-    has_value: CALL and CALLCODE, which have a value operand.
-    makes_account: CALL, which may create the account.
+    has_value: whether the opcode has a value operand (CALL and CALLCODE).
+    makes_account: whether the opcode is CALL, which may create the account.
     """
 
     def cost(frame: Any, values: Values, gas: int) -> int:

@@ -111,7 +111,7 @@ class CallDerivation:
     def derive(
         self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
     ) -> bytes:
-        """Return the answer as JSON."""
+        """Return the result as JSON."""
         top, _ = call_tree(transaction)
         return call_json(top, self.config).encode()
 
@@ -131,7 +131,7 @@ class FlatCallDerivation:
     def derive(
         self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
     ) -> bytes:
-        """Return the answer as JSON."""
+        """Return the result as JSON."""
         top, details = call_tree(transaction)
         place = Place(
             transaction.block_hash,
@@ -152,7 +152,7 @@ class FourByteDerivation:
     def derive(
         self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
     ) -> bytes:
-        """Return the answer as JSON."""
+        """Return the result as JSON."""
         top, details = call_tree(transaction)
         return four_byte_json(top, details.precompiles).encode()
 
@@ -172,7 +172,7 @@ class PrestateDerivation:
     def derive(
         self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
     ) -> bytes:
-        """Return the answer as JSON."""
+        """Return the result as JSON."""
         touched = touched_accounts(transaction)
         return prestate_json(touched, self.config, code_text(codes)).encode()
 
@@ -187,7 +187,7 @@ class NoopDerivation:
     def derive(
         self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
     ) -> bytes:
-        """Return the answer as JSON."""
+        """Return the result as JSON."""
         return b"{}"
 
 
@@ -219,7 +219,7 @@ class ReplayDerivation:
     def derive(
         self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
     ) -> bytes:
-        """Return the answer as JSON."""
+        """Return the result as JSON."""
         top, details = call_tree(transaction)
         output = top.output if top.error in (None, REVERTED) else b""
         trace, diff, ending = "[]", "null", ""
@@ -254,7 +254,7 @@ class MuxDerivation:
     def derive(
         self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
     ) -> bytes:
-        """Return the answer as JSON."""
+        """Return the result as JSON."""
         members = [
             b'"%b":%b' % (name.encode(), derivation.derive(transaction, codes))
             for name, derivation in self.tracers

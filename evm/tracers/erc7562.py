@@ -152,7 +152,7 @@ class Erc7562Tracer:
 
     @staticmethod
     def _note_what_follows(op: int, call: _Call, last: int, top: int | None) -> None:
-        """Record the previous instruction, if its meaning depends on the present one."""
+        """Record the previous instruction, if it counts only before certain instructions."""
         is_size_check = last == _EXTCODESIZE and op == _ISZERO
         if last in _EXT and top is not None and not is_size_check:
             call.code_accesses.append(_address(top))

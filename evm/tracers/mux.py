@@ -1,4 +1,4 @@
-"""muxTracer with at least one tracer that needs the execution, which all share.
+"""muxTracer, if at least one of its tracers has to observe the execution.
 
 Source: go-ethereum, eth/tracers/native/mux.go
 """

@@ -31,7 +31,7 @@ class OtterscanTrace:
     def derive(
         self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
     ) -> bytes:
-        """Return the answer as JSON."""
+        """Return the result as JSON."""
         top, details = call_tree(transaction)
         entries = [_trace_entry(frame) for frame in _frames(top, details.precompiles)]
         return f"[{','.join(entries)}]".encode()
@@ -47,7 +47,7 @@ class OtterscanOperations:
     def derive(
         self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
     ) -> bytes:
-        """Return the answer as JSON."""
+        """Return the result as JSON."""
         top, _ = call_tree(transaction)
         entries = [_operation(frame) for frame in _frames(top) if _is_operation(frame)]
         return f"[{','.join(entries)}]".encode()
@@ -63,7 +63,7 @@ class OtterscanError:
     def derive(
         self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
     ) -> bytes:
-        """Return the answer as JSON."""
+        """Return the result as JSON."""
         top, _ = call_tree(transaction)
         output = top.output if top.error == REVERTED else b""
         return f'"0x{output.hex()}"'.encode()
@@ -87,7 +87,7 @@ class ContractCreator:
     def derive(
         self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
     ) -> bytes:
-        """Return the answer as JSON."""
+        """Return the result as JSON."""
         top, _ = call_tree(transaction)
         creators = [
             frame.sender

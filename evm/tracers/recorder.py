@@ -65,7 +65,7 @@ class Recorder(Watcher):
         return self._records
 
     def end(self, state: Any, transaction: Transaction, gas_used: int) -> None:
-        """Keep the calls and the trail of a transaction until its record is made."""
+        """Keep the calls and the touched accounts of a transaction until its record is made."""
         top: CallFrame | None = self.top
         self.top.gas_used = gas_used
         if self.is_overflown:

@@ -37,7 +37,7 @@ class BlockAdmin(LongList, _BlockAdmin):
     list_display_links = ["number", "hash_start"]
     list_filter = ["network", "is_canonical"]
     list_select_related = ["network"]
-    sortable_by = ()  # by another column all blocks would be read
+    sortable_by = ()  # sorting by another column would read all blocks
     search_fields = ["number"]
     search_help_text = "A block number or a full hash."
     fields = [
@@ -78,11 +78,11 @@ class BlockAdmin(LongList, _BlockAdmin):
         return to_hex(block.state_root)
 
     def get_ordering(self, request: HttpRequest) -> list[str]:
-        # An index has a network's blocks by number, and all by when they came.
+        # There is an index on network and number, and one on the time of the import.
         return ["-number"] if "network__id__exact" in request.GET else ["-id"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Block]:
-        # A block's bytes may be large, and no column of the list shows them.
+        # The RLP of a block may be large, and no column of the list shows it.
         long = ("header", "body", "document", "full_document")
         return super().get_queryset(request).defer(*long)
 
@@ -97,7 +97,7 @@ class BlockAdmin(LongList, _BlockAdmin):
             network__in=list(Network.objects.values_list("pk", flat=True))
         )
         if term.isdecimal():
-            # What no column can hold is no block's number.
+            # No block has a number that exceeds the column's type.
             number = min(int(term[:20]), 2**63 - 1)
             return queryset.filter(number=number), False
         try:

@@ -91,21 +91,21 @@ class RecordedNetworkAdmin(ObjectActions, NetworkAdmin):
     def show(
         self, request: HttpRequest, queryset: QuerySet[Network]
     ) -> HttpResponse | None:
-        """Ask, and make the network visible."""
+        """Ask for confirmation, and make the network visible."""
         return self._change_state(request, queryset, "show", NetworkState.VISIBLE)
 
     @admin.action(description="Hide from customers", permissions=["change"])
     def hide(
         self, request: HttpRequest, queryset: QuerySet[Network]
     ) -> HttpResponse | None:
-        """Ask, and hide the network."""
+        """Ask for confirmation, and hide the network."""
         return self._change_state(request, queryset, "hide", NetworkState.HIDDEN)
 
     @admin.action(description="Retire", permissions=["change"])
     def retire(
         self, request: HttpRequest, queryset: QuerySet[Network]
     ) -> HttpResponse | None:
-        """Ask, and retire the network."""
+        """Ask for confirmation, and retire the network."""
         return self._change_state(request, queryset, "retire", NetworkState.RETIRED)
 
     @admin.action(description="Delete permanently", permissions=["erase"])
@@ -223,7 +223,7 @@ class RecordedNetworkAdmin(ObjectActions, NetworkAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Show a form of its own, and add the network with block 0 and upstreams."""
+        """Show the form of a new network, and add it with block 0 and upstreams."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = NewNetworkForm(request.POST or None, request.FILES or None)

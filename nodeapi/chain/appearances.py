@@ -113,7 +113,7 @@ def _roles(calls: bytes, details: bytes, document: bytes) -> dict[bytes, int]:
 
 
 def _ends(sender: bytes, to: bytes | None) -> dict[bytes, int]:
-    """Return the roles of sender and recipient. Addresses are hexadecimal digits."""
+    """Return the roles of sender and recipient of a transaction that makes no calls."""
     if to is None:
         return {bytes.fromhex(sender.decode()): CALLER}
     if sender == to:

@@ -10,9 +10,8 @@ from typing import Any, LiteralString
 import psycopg
 from django.db import connection as django_connection
 
-_LOCK_SPACE = (
-    0x504F5254  # "PORT": advisory locks of ours, the second key is the network
-)
+_LOCK_SPACE = 0x504F5254  # "PORT"
+"""First key of our advisory locks. The second one is the network's id."""
 
 LOCK_POLL_SECONDS = 0.25
 """Time between two attempts to get an import lock."""

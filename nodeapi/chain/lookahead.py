@@ -65,7 +65,7 @@ class Lookahead:
                 self._raw, self._block = raw, block
 
     def learn(self, block: Block, state: CachedState) -> None:
-        """Learn from the slots that a block's execution had to read individually."""
+        """Improve the predictions by the slots that an execution had to read individually."""
         self._guess.learn(block, state.missed_slots)
 
     def forget(self) -> None:

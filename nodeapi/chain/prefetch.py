@@ -45,7 +45,7 @@ zeros: a word below 2**128 is treated as an amount."""
 
 
 class Prefetch:
-    """Guesses slots, and learns from slots that it has not guessed."""
+    """Predicts slots, and improves the predictions by slots that it has missed."""
 
     def __init__(self) -> None:
         self._positions: LRU[Address, set[int]] = LRU(CONTRACTS_KNOWN)

@@ -126,7 +126,7 @@ class Replay:
             origin.config,
             self._world,
             origin.ancestor_hashes,
-            lambda: ZERO_HASH,  # only in receipts, which are not used here
+            lambda: ZERO_HASH,  # only receipts contain it, which are not used here
             self._events,
         )
         self._state = self._execution.state
@@ -167,7 +167,7 @@ class Replay:
         """
         self._catch_up()
         index, transaction = next(self._transactions)
-        self._world.lock_changes()  # for a tracer that fails before anything else
+        self._world.lock_changes()  # for a tracer that fails at the start
         deadline = time.monotonic() + timeout
         if tracer.wants_steps:
             step_through(self._state, self._origin.fork, tracer, deadline)

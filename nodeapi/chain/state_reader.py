@@ -1,4 +1,4 @@
-"""The state after a block: version rows, with layers of changes and caches above."""
+"""The state after a block: version rows below layers of changes and caches."""
 
 from __future__ import annotations
 

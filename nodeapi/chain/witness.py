@@ -120,7 +120,7 @@ def build_witness(
         origin.config,
         world,
         hashes,
-        lambda: ZERO_HASH,  # only in receipts before Byzantium, which are not used
+        lambda: ZERO_HASH,  # only receipts contain it, which are not used here
     )
     changes = world.changes(clears_empty_accounts=fork.clears_empty_accounts)
     for address, account in changes.accounts.items():

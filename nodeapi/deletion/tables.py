@@ -88,13 +88,13 @@ class Keyed:
 
     @property
     def counting(self) -> Composable:
-        """See `Rows`."""
+        """The query of `Rows.counting` for these rows."""
         return _counting(self.model, self.column)
 
     def delete(
         self, connection: psycopg.Connection[Any], network_id: int, after: Key | None
     ) -> Batch:
-        """See `Rows`."""
+        """Delete a batch of these rows; see `Rows.delete`."""
         table, column = _table(self.model), Identifier(self.column)
         if not self.keys:  # the network has at most one row
             statement = SQL("DELETE FROM {} WHERE {} = %s").format(table, column)
@@ -151,13 +151,13 @@ class Numbered:
 
     @property
     def counting(self) -> Composable:
-        """See `Rows`."""
+        """The query of `Rows.counting` for these rows."""
         return _counting(self.model, self.column)
 
     def delete(
         self, connection: psycopg.Connection[Any], network_id: int, after: Key | None
     ) -> Batch:
-        """See `Rows`."""
+        """Delete a batch of these rows; see `Rows.delete`."""
         table, column = _table(self.model), Identifier(self.column)
         key, start = Identifier(self.key), after[0] if after else -1
         window = SQL(
@@ -198,13 +198,13 @@ class OfBlocks:
 
     @property
     def counting(self) -> Composable:
-        """See `Rows`."""
+        """The query of `Rows.counting` for these rows."""
         return _counting(Block, "network_id")
 
     def delete(
         self, connection: psycopg.Connection[Any], network_id: int, after: Key | None
     ) -> Batch:
-        """See `Rows`. The key is a block's number. Side blocks can have the same one."""
+        """Delete a batch of blocks, in the order of their numbers; see `Rows.delete`."""
         found = connection.execute(
             "SELECT id, number, transaction_count FROM nodeapi_block"
             " WHERE network_id = %s AND number >= %s ORDER BY number LIMIT %s",
@@ -242,7 +242,7 @@ class Children:
 
     @property
     def counting(self) -> Composable:
-        """See `Rows`."""
+        """The query of `Rows.counting` for these rows."""
         return SQL(
             "SELECT 1 FROM {} AS one JOIN {} AS parent ON parent.id = one.{}"
             " WHERE parent.network_id = %(network)s"
@@ -264,13 +264,13 @@ class Upstreams:
 
     @property
     def counting(self) -> Composable:
-        """See `Rows`."""
+        """The query of `Rows.counting` for these rows."""
         return _counting(Upstream, "network_id")
 
     def delete(
         self, connection: psycopg.Connection[Any], network_id: int, after: Key | None
     ) -> Batch:
-        """See `Rows`."""
+        """Delete a batch of these rows; see `Rows.delete`."""
         connection.execute(
             SQL(
                 "DELETE FROM {} WHERE upstream_id IN (SELECT id FROM {}"

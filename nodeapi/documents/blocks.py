@@ -101,7 +101,7 @@ def unpack_full_block(packed: bytes) -> bytes:
     try:
         document = lz4.block.decompress(packed)
     except _DAMAGED as error:
-        # MemoryError: of the length with which it begins.
+        # MemoryError: the block begins with a huge length.
         raise ValueError(f"a block's document is damaged: {error}") from error
     if not document:
         raise ValueError("a block's document is damaged: nothing is in it")

@@ -30,14 +30,14 @@ _DICTIONARY_1 = 1
 
 _WORDS: bytes = b"".join(
     [
-        # ERC-20's Approval, and what few receipts have.
+        # ERC-20's Approval, and members that few receipts have.
         b'"0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925","0x',
         _ZEROS[:64],
         b',"blobGasUsed":"0x20000","blobGasPrice":"0x1","root":"0x',
         b',"contractAddress":"0x","cumulativeGasUsed":"0x5208","gasUsed":"0x5208"',
         b',"status":"0x0","logsBloom":"0x' + _ZEROS + b'","logs":[]}',
         b'","topics":[],"data":"0x",@,"logIndex":"0x","removed":false},{"address":"0x',
-        # A token's transfer, whole, at the end: zstd finds it first there.
+        # A complete token transfer is at the end, where zstd finds it first.
         b',"contractAddress":null,"cumulativeGasUsed":"0x","gasUsed":"0x"',
         b',"status":"0x1","logsBloom":"0x' + _ZEROS[:64] + b'","logs":[{"address":"0x',
         b'","topics":['
@@ -53,7 +53,7 @@ _words.precompute_compress(level=1)
 
 
 class _Codec(threading.local):
-    """A thread's own: neither part may work for two at the same time."""
+    """Compressor and decompressor of one thread. Threads can't share them."""
 
     def __init__(self) -> None:
         self.compress = zstandard.ZstdCompressor(
@@ -78,9 +78,11 @@ def unpack(packed: bytes) -> bytes:
     """
     try:
         receipt = _codec.decompress(_frame(packed))
-    except (zstandard.ZstdError, MemoryError) as error:  # the latter: of its size
+    # A MemoryError means that the frame declares a huge size.
+    except (zstandard.ZstdError, MemoryError) as error:
         raise ValueError(f"a packed receipt is damaged: {error}") from error
-    if not receipt:  # a frame that says so is believed, and not looked into
+    # The library does not verify a frame that declares no content.
+    if not receipt:
         raise ValueError("a packed receipt is damaged: nothing is in it")
     return receipt
 

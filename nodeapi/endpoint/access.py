@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class Access:
-    """Authenticates keys, finds networks, and counts refusals."""
+    """Authenticates keys, finds networks, and counts rejected requests."""
 
     def __init__(self, node: Node) -> None:
         self.resolve = node.grants.resolve

@@ -103,7 +103,7 @@ class Calls:
 
 
 class LongBodies:
-    """Parses and decodes long request bodies one at a time, in a thread, in turns.
+    """Parses and decodes long request bodies one at a time, in a thread. Customers alternate.
 
     Decoding the arguments in a body of 5 MB takes up to a third of a second. In a thread,
     other requests are answered between its steps. Parsing JSON holds Python's lock: 5 MB
@@ -120,9 +120,9 @@ class LongBodies:
         sys.setswitchinterval(_SWITCH_SECONDS)
 
     def prepare(self, prepare: Callable[[], T], customer: Hashable) -> Later[T]:
-        """Return what a function makes of a long body, when it is its customer's turn.
+        """Call a function in a thread when it is the customer's turn. Return its result.
 
-        prepare: is called in a thread.
+        prepare: parses and decodes a long body.
         """
         return Later.from_coroutine(self._prepare_in_turn(prepare, customer))
 

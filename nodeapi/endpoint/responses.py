@@ -71,7 +71,7 @@ because their memory is only bounded once the server has them."""
 _GZIP = re.compile(rb"(?:^|,)\s*(?:gzip|\*)\s*(?:;\s*q=([0-9.]+)\s*)?(?:,|$)", re.I)
 
 
-_BODIES = (bytes, Parts)  # as a union, it would be created for each response
+_BODIES = (bytes, Parts)  # a union of types would be created again for each response
 
 
 class _Compressing:

@@ -46,7 +46,7 @@ class MethodNotEntitled(RpcError):
 
     @property
     def links(self) -> Mapping[str, str]:
-        """Also `request_access`: the page on which the owner requests tracing."""
+        """The links, including `request_access`: the page for requesting tracing."""
         return {**super().links, "request_access": self._tracing_page}
 
 
@@ -110,7 +110,7 @@ class TracerNotEntitled(RpcError):
 
     @property
     def links(self) -> Mapping[str, str]:
-        """Also `request_access`: the page on which the owner requests tracing."""
+        """The links, including `request_access`: the page for requesting tracing."""
         return {**super().links, "request_access": self._tracing_page}
 
 

@@ -50,7 +50,7 @@ class BlockTips:
     def reward(self, gas_used: int, percentile: float) -> int:
         """Return the tip at a percentile of the block's gas, 0 without transactions.
 
-        gas_used: by the whole block. The threshold is computed with floats, like geth's.
+        gas_used: gas of the whole block. The threshold is computed with floats, like geth's.
         """
         if not self.cumulative_gas:
             return 0

@@ -142,7 +142,7 @@ class Filters:
                 )
                 if is_too_large and is_replaced:
                     raise ResultTooLarge(spool.size, room, _ADVICE)
-                # Events that left the state as it was are in no other answer.
+                # If the state is unchanged, no other answer has reported these events.
                 if is_replaced or (after == state and not is_too_large):
                     return spool.answer(_ADVICE)
             except ChainMoved:

@@ -120,7 +120,7 @@ class PendingFilters:
         )
         if client is not None and state.upstream_filter is not None:
             with suppress(*_FAILURES):
-                # An upstream reports its events once. So they are kept here if unread.
+                # An upstream reports each event only once. Unreported ones are kept in the state.
                 hashes = state.unread or await self._poll(client, state)
                 if state.is_full:
                     found = await self._objects(client, hashes)

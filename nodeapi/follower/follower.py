@@ -221,7 +221,7 @@ class Follower:
         if not watchers:
             return "no upstream is enabled"
         if any(watcher.checked_at is None for watcher in watchers):
-            return ""  # they have just been started
+            return ""  # the watchers have just been started
         usable = sum(watcher.is_usable for watcher in watchers)
         agree = self._settings.agree
         head = self._chain.own.head

@@ -54,7 +54,7 @@ Result = TypeVar("Result")
 
 
 class Fault(Enum):
-    """What is wrong with a block."""
+    """The kinds of failures of a block's import."""
 
     INVALID = "invalid"
     """It breaks a rule, so that the upstreams that have it are at fault."""
@@ -79,14 +79,14 @@ class Obstacle:
 
 
 class Refusals:
-    """Blocks that are not imported again: invalid ones at all, others for 30 s."""
+    """Blocks that are not imported again: invalid ones never, others not for 30 s."""
 
     def __init__(self) -> None:
         self._found: dict[Hash32, tuple[Obstacle, float]] = {}
         """Hash → obstacle, and its end in seconds of the monotonic clock."""
 
     def add(self, obstacle: Obstacle) -> Obstacle:
-        """Refuse a block from now on, and return the obstacle."""
+        """Reject the obstacle's block from now on, and return the obstacle."""
         is_invalid = obstacle.fault is Fault.INVALID
         end = float("inf") if is_invalid else time.monotonic() + REFUSED_SECONDS
         self._found[obstacle.block.hash] = replace(obstacle, senders=frozenset()), end
@@ -183,7 +183,7 @@ class LineImport:
         refusals: Refusals,
         between: Callable[[], None],
     ) -> None:
-        """Set what the import works with.
+        """Set the parts that the import uses.
 
         between: called between two blocks, and every 0.25 s while none arrives.
         """

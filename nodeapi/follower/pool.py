@@ -161,7 +161,7 @@ class UpstreamPool:
             watcher.release(block_hash)
 
     async def blame(self, upstream_ids: Collection[int], reason: str) -> None:
-        """Count a failure of upstreams that have returned false data."""
+        """Count a failure of upstreams that have returned wrong data."""
         for key in upstream_ids:
             if key in self._watchers:
                 self._watchers[key][0].failed(reason)
@@ -304,7 +304,7 @@ class UpstreamPool:
         while len(self._refs) > REFS_KEPT:
             del self._refs[next(iter(self._refs))]
 
-    # What one upstream knows of the blocks of the others
+    # Whether one upstream has the blocks that others report
 
     def _after_look(self) -> None:
         for watcher in self.watchers():

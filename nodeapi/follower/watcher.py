@@ -153,7 +153,7 @@ class Watcher:
         )
 
     async def run(self) -> None:
-        """Look until cancelled."""
+        """Poll the upstream until cancelled."""
         subscription = asyncio.create_task(self._subscribe())
         try:
             while True:
@@ -367,7 +367,7 @@ class Watcher:
         try:
             return await self.source.head(tag)
         except (UpstreamError, LaterFork):
-            return None  # a node or a gateway that does not know the tag
+            return None  # the node or gateway does not support the tag
 
     # Forks that are not supported
 

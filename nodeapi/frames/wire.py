@@ -1,4 +1,4 @@
-"""How frames reach a client: by the server's own connection, or by ASGI's `send`."""
+"""Writing of frames, by the server's own connection or by ASGI's `send`."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class SendQueue:
             self._start()
 
     async def send(self, message: Mapping[str, Any]) -> None:
-        """Send a message of the handshake; begin with the frames when it is accepted."""
+        """Send a message of the handshake. Once it is accepted, send the queued frames."""
         await self._send(message)
         if message["type"] == "websocket.accept":
             self._is_accepted = True

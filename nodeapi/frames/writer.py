@@ -23,7 +23,7 @@ _RECOUNT_BYTES = MAX_TOTAL_UNREAD_BYTES // 8
 
 
 class Lag(Protocol):
-    """Is notified of clients that do not read everything at once."""
+    """Receives reports about clients that have unread bytes."""
 
     def note(self, writer: FrameWriter, written: int) -> None:
         """Record bytes that were written to a lagging client."""

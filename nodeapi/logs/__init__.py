@@ -1,1 +1,1 @@
-"""What searches, filters and subscriptions of logs share: the filter, and index keys."""
+"""Filters of logs and keys of the log index, for searches and subscriptions."""

@@ -28,7 +28,7 @@ def submit_transaction(
     Raises: ValueError with geth's text if it breaks a rule; LookupError if the network
         has no blocks; psycopg.Error.
     """
-    # Importing it loads py-evm, which serving processes do only when they need it.
+    # This import loads py-evm, which serving processes only load when needed.
     from evm.chain_config import ChainConfig
 
     row = connection.execute(_HEAD, (network_id,)).fetchone()
@@ -43,7 +43,7 @@ def submit_transaction(
     submission = decode_submission(raw)
     check(submission, HeadRules(chain_id, fork, head.gas_limit, is_local=True))
     if submission.sidecar is not None:
-        # Importing it loads c-kzg, too.
+        # This import loads c-kzg.
         from nodeapi.sending.proofs import verify_proofs
 
         verify_proofs(submission.sidecar, has_cell_proofs=fork.has_cell_proofs)

@@ -1,4 +1,4 @@
-"""`debug_traceCall` and `debug_traceBlock`: traces of what no stored block contains.
+"""`debug_traceCall` and `debug_traceBlock`: traces of calls and blocks from a caller.
 
 Source: go-ethereum v1.17.2, eth/tracers/api.go
 """

@@ -59,7 +59,8 @@ def asked_call(value: Any) -> AskedCall:
     """Decode a call; the result may be shared. Raises: ValueError."""
     try:
         text = orjson.dumps(value)
-    except TypeError:  # unusual numbers or surrogates, perhaps in ignored members
+    # The JSON has large numbers or lone surrogates, perhaps in ignored members.
+    except TypeError:
         return _decode_asked(value)
     found = _asked.get(text)
     if found is None:

@@ -1,4 +1,4 @@
-"""`net_`: the network as peers would see it."""
+"""`net_`: the network's id and the number of upstreams."""
 
 from __future__ import annotations
 

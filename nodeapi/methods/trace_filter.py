@@ -49,7 +49,7 @@ _NEEDS_BOTH = {"union": False, "intersection": True}
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A filter whose blocks may be named by tags."""
+    """A decoded filter, whose first and last block may be tags."""
 
     first: int | str
     last: int | str

@@ -1,7 +1,7 @@
 """`trace_get`: one of a transaction's flat traces.
 
-Sources: reth crates/rpc/rpc/src/trace.rs, from which the numbering is: 0 is the first
-trace. Erigon's 0 is the second one.
+Sources: reth crates/rpc/rpc/src/trace.rs. As in reth, index 0 is the first trace; in
+Erigon, it is the second one.
 """
 
 from __future__ import annotations

@@ -302,7 +302,7 @@ def _erc7562(config: Any) -> OpcodeTracer:
 
 
 def _native(name: str, config: Any) -> NativeTracer | None:
-    """Return a tracer that looks at a single thing, None for another name."""
+    """Return a tracer that is not a mux, None for an unknown name."""
     if name not in _FLAGS:
         return None
     struct, flags = _FLAGS[name]

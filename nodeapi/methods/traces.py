@@ -71,7 +71,7 @@ def trace_transaction(
 def transaction_answer(
     context: Context, transaction_hash: bytes, options: TraceOptions
 ) -> Later[Answer]:
-    """Return the result for a canonical transaction, whatever the key may trace.
+    """Return the result for a canonical transaction, without a check of the key.
 
     Fails as `trace_transaction`.
     """

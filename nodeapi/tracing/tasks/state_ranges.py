@@ -161,7 +161,7 @@ def _begun(origin: Origin) -> tuple[World, BlockExecution]:
         origin.config,
         world,
         origin.ancestor_hashes,
-        lambda: ZERO_HASH,  # only in receipts, which are not used here
+        lambda: ZERO_HASH,  # only receipts contain it, which are not used here
     )
     execution.begin()
     return world, execution
