@@ -16,10 +16,11 @@ from functools import cache
 from py_arkworks_bls12381 import G1Point, G2Point
 from zksnake.ecc import EllipticCurve
 
-from evm.precompiles import bls12_381, bn254
+from evm import kzg
+from evm.precompiles import bn254
 from evm.signatures import CURVE_ORDER, sign
 
-BN_FIELD, BLS_FIELD = bn254.FIELD, bls12_381.FIELD
+BN_FIELD, BLS_FIELD = bn254.FIELD, kzg.BASE_FIELD
 BN_ORDER = 0x30644E72E131A029B85045B68181585D2833E84879B9709143E1F593F0000001
 BLS_ORDER = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001
 
