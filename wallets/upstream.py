@@ -6,7 +6,6 @@ Source: https://ethereum.github.io/execution-apis/
 from __future__ import annotations
 
 import asyncio
-import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 from nodeapi.relay.relay import submit
 from nodeapi.upstreams.client import UpstreamClient
 from nodeapi.upstreams.errors import UpstreamError, UpstreamUnavailable
+from nodeapi.upstreams.quantities import quantity
 from wallets.signing.transactions import TRANSACTION_GAS, GasPrices, TransactionRequest
 
 CALL_SECONDS = 10.0
@@ -30,7 +30,9 @@ MAX_MESSAGE = 500
 MAX_ERROR_DATA = 8 * 1024
 """Longest error data that is passed on, such as a contract's revert data."""
 
-_QUANTITY = re.compile(r"0x(0|[1-9a-fA-F][0-9a-fA-F]{0,63})")
+PRICE_BITS = 128
+"""Maximum size of a price of gas in wei, so that fees have at most 256 bits."""
+
 _METHOD_NOT_FOUND = -32601
 _MARGIN = 4
 """A quarter of the estimate is added, because the state may change before execution."""
@@ -66,7 +68,7 @@ class ChainNode(ABC):
 
     async def chain_id(self) -> int:
         """Return the node's chain id."""
-        return await self._quantity("eth_chainId")
+        return await self._quantity(64, "eth_chainId")
 
     async def prices(self) -> GasPrices:
         """Return the base fee and the usual price of gas at the newest block, in wei."""
@@ -74,36 +76,37 @@ class ChainNode(ABC):
         if not isinstance(block, dict):
             raise UpstreamUnavailable("no newest block")
         if block.get("baseFeePerGas") is None:
-            return GasPrices(None, await self._quantity("eth_gasPrice"))
-        base_fee = _read_quantity(block["baseFeePerGas"])
+            return GasPrices(None, await self._quantity(PRICE_BITS, "eth_gasPrice"))
+        base_fee = _read_quantity(block["baseFeePerGas"], PRICE_BITS)
         try:
-            return GasPrices(base_fee, await self._quantity("eth_maxPriorityFeePerGas"))
+            tip = await self._quantity(PRICE_BITS, "eth_maxPriorityFeePerGas")
+            return GasPrices(base_fee, tip)
         except UpstreamRefused as error:
             if error.code != _METHOD_NOT_FOUND:
                 raise
-        price = await self._quantity("eth_gasPrice")
+        price = await self._quantity(PRICE_BITS, "eth_gasPrice")
         return GasPrices(base_fee, max(price - base_fee, 0))
 
     async def gas(self, wanted: TransactionRequest) -> int:
         """Return a transaction's gas limit: the requested one, else an estimate."""
         if wanted.gas is not None:
             return wanted.gas
-        estimate = await self._quantity("eth_estimateGas", wanted.call())
+        estimate = await self._quantity(62, "eth_estimateGas", wanted.call())
         if estimate == TRANSACTION_GAS:
             return estimate
         return estimate + estimate // _MARGIN
 
     async def nonce(self, address: str) -> int:
         """Return an account's next nonce, pending transactions included."""
-        return await self._quantity("eth_getTransactionCount", address, "pending")
+        return await self._quantity(64, "eth_getTransactionCount", address, "pending")
 
     async def knows(self, transaction_hash: str) -> bool:
         """Return whether the node has a transaction, pending or in a block."""
         found = await self.call("eth_getTransactionByHash", transaction_hash)
         return found is not None
 
-    async def _quantity(self, method: str, *params: Any) -> int:
-        return _read_quantity(await self.call(method, *params))
+    async def _quantity(self, bits: int, method: str, *params: Any) -> int:
+        return _read_quantity(await self.call(method, *params), bits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +202,8 @@ def _kept(text: str) -> str:
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-def _read_quantity(value: Any) -> int:
-    if not isinstance(value, str) or not _QUANTITY.fullmatch(value):
-        raise UpstreamUnavailable("no quantity")
-    return int(value, 16)
+def _read_quantity(value: Any, bits: int) -> int:
+    try:
+        return quantity(value, bits)
+    except ValueError as error:
+        raise UpstreamUnavailable(str(error)) from None

@@ -97,13 +97,29 @@ def test_transaction_that_it_has_already_is_well(node: UpstreamNode):
 
 @pytest.mark.parametrize(
     "answer",
-    [None, 5, "5", "0x", "0x05", "0x" + "f" * 65, [], "x" * 2 * 2**20, hang_up],
+    [None, 5, "5", "0x", hex(2**64), "0x" + "f" * 65, [], "x" * 2 * 2**20, hang_up],
     ids=lambda answer: answer.__name__ if callable(answer) else repr(answer)[:9],
 )
 def test_what_is_no_answer_is_none(node: UpstreamNode, answer):
     node.answers["eth_chainId"] = answer
     with pytest.raises(UpstreamUnavailable):
         ask(node, "chain_id")
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "arguments"),
+    [
+        ("nonce", "eth_getTransactionCount", ["0x" + "11" * 20]),
+        ("gas", "eth_estimateGas", [CALL]),
+        ("prices", "eth_maxPriorityFeePerGas", []),
+    ],
+)
+def test_number_that_no_transaction_can_have_is_none(
+    node: UpstreamNode, method: str, name: str, arguments: list
+):
+    node.answers[name] = hex(2**128)
+    with pytest.raises(UpstreamUnavailable, match="exceeds"):
+        ask(node, method, *arguments)
 
 
 @pytest.mark.parametrize("error", [5, {}, {"code": "x", "message": "y"}, {"code": 1}])
