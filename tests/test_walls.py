@@ -282,10 +282,9 @@ def test_the_environment_is_read_in_one_place():
 
 
 FOLDERS = sorted(name for name, path in MODULES.items() if path.name == "__init__.py")
-FOLDERS_WITH_CYCLES = {"evm"}
 
 
-@pytest.mark.parametrize("folder", sorted(set(FOLDERS) - FOLDERS_WITH_CYCLES))
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_no_folders_of_a_folder_import_one_another(folder):
     """A module stands for itself, and a folder for all modules in it."""
     depth = folder.count(".") + 2

@@ -1,4 +1,4 @@
-"""The node's methods, one module for each namespace.
+"""The node's methods, one or more modules for each namespace.
 
 Each method has the same order: decode, authorise, load, compute, encode.
 """
@@ -25,18 +25,16 @@ from nodeapi.methods import (
     eth_state,
     eth_subscriptions,
     eth_transactions,
-    net,
     ots,
     ots_blocks,
     ots_search,
-    rpc,
+    software,
     trace,
     trace_calls,
     trace_filter,
     trace_get,
     trace_replay,
     txpool,
-    web3,
 )
 from nodeapi.methods.catalog import registry
 
@@ -61,17 +59,15 @@ __all__ = [
     "eth_state",
     "eth_subscriptions",
     "eth_transactions",
-    "net",
     "ots",
     "ots_blocks",
     "ots_search",
     "registry",
-    "rpc",
+    "software",
     "trace",
     "trace_calls",
     "trace_filter",
     "trace_get",
     "trace_replay",
     "txpool",
-    "web3",
 ]

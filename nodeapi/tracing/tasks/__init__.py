@@ -14,7 +14,6 @@ from nodeapi.tracing.tasks import (
     call_traces,
     calls,
     proofs,
-    simulate,
     state_ranges,
 )
 
@@ -25,7 +24,6 @@ TASKS: dict[str, Task] = {
     **call_traces.TASKS,
     **calls.TASKS,
     **proofs.TASKS,
-    **simulate.TASKS,
     **state_ranges.TASKS,
 }
 """Name of a job's `task` → function."""
