@@ -19,6 +19,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from bench import admin_rows
 from bench.endpoint import SERVICE, Say, serving
 from bench.rows import Row
+from keys.admin.key_actions import KEY_ACTIONS
 from keys.models import AccessRequest, ApiKey, KeyEvent, KeyVersion, UsageBucket, User
 from networks.models import Network
 from networks.services import create_network
@@ -97,7 +98,8 @@ def pages() -> dict[str, str]:
         CSV: f"/dashboard/keys/{admin_rows.BUSY}/usage.csv?range=30d",
         **{
             f"key, {name}": f"{KEYS}{quiet.pk}/do/{name}/"
-            for name in ("roll", "revoke", "limits", "grant", "disable", "delete_keys")
+            for name, action in KEY_ACTIONS.items()
+            if action.form
         },
         "users": "/admin/keys/user/",
         "users, search": f"/admin/keys/user/?q={owner}",

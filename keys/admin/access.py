@@ -13,7 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from keys.accounts.acting import actor_of
-from keys.admin.actions import ObjectActions
+from keys.admin.actions import ConfirmForm, ObjectActions
 from keys.admin.fields import ExpiryWidget
 from keys.admin.lists import ReadOnly
 from keys.admin.search import SearchByKey
@@ -22,10 +22,9 @@ from keys.models import AccessRequest, AccessStatus
 from keys.services import approve_access, decline_access
 
 
-class DeclineForm(forms.Form):
+class DeclineForm(ConfirmForm):
     """Form for the reason of declining a request, which the customer gets by email."""
 
-    confirmed = forms.BooleanField(widget=forms.HiddenInput, initial=True)
     answer = forms.CharField(label="Reason", max_length=500, widget=forms.Textarea)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
@@ -17,6 +18,12 @@ if TYPE_CHECKING:  # the class is generic for the type checker alone
     _ModelAdmin = admin.ModelAdmin[Any]
 else:
     _ModelAdmin = admin.ModelAdmin
+
+
+class ConfirmForm(forms.Form):
+    """Form of a confirmation without further fields."""
+
+    confirmed = forms.BooleanField(widget=forms.HiddenInput, initial=True)
 
 
 @dataclass(frozen=True, slots=True)

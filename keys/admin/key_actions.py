@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from django.template.response import TemplateResponse
 from django.utils.cache import add_never_cache_headers
 
 from keys.accounts.acting import actor_of
-from keys.admin.actions import ObjectActions
+from keys.admin.actions import ConfirmForm, ObjectActions
 from keys.admin.fields import ExpiryWidget
 from keys.dashboard.snippets import snippets
 from keys.models import ApiKey, Entitlement, KeyLimits, KeyVersion
@@ -24,6 +25,7 @@ from keys.services import (
     DEFAULT_OVERLAP,
     OVERLAP_WORDS,
     OVERLAPS,
+    Actor,
     IssuedKey,
     delete_key,
     disable_key,
@@ -43,12 +45,6 @@ else:
 
 
 _SECONDS = [f"{overlap.total_seconds():.0f}" for overlap in OVERLAPS]
-
-
-class ConfirmForm(forms.Form):
-    """Form of a confirmation without further fields."""
-
-    confirmed = forms.BooleanField(widget=forms.HiddenInput, initial=True)
 
 
 class ReasonForm(ConfirmForm):
@@ -93,10 +89,8 @@ class GrantForm(ConfirmForm):
     )
 
 
-class LimitsForm(_LimitsForm):
+class LimitsForm(_LimitsForm, ConfirmForm):
     """Form for the plan of a key, and for limits that replace the plan's."""
-
-    confirmed = forms.BooleanField(widget=forms.HiddenInput, initial=True)
 
     class Meta:
         """The fields of the terms."""
@@ -111,183 +105,179 @@ class LimitsForm(_LimitsForm):
         }
 
 
-_TITLES = {
-    "disable": "Disable",
-    "roll": "Roll and show the new secret",
-    "revoke": "Revoke all secrets",
-    "grant": "Grant tracing on a network",
-    "limits": "Set plan and limits",
-    "delete_keys": "Delete permanently",
+def _present_limits(api_key: ApiKey) -> dict[str, Any]:
+    """Return the present terms of a key, as initial values of `LimitsForm`."""
+    limits = KeyLimits.objects.filter(pk=api_key.pk).first()
+    if limits is None:
+        return {}
+    return {name: getattr(limits, name) for name in LimitsForm.Meta.fields}
+
+
+def _revoke_all(*, api_key: ApiKey, reason: str, actor: Actor) -> None:
+    """Revoke all secrets of a key that have not ended."""
+    for version in api_key.versions.unended():
+        revoke_version(version=version, reason=reason, actor=actor)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAction:
+    """An action on API keys, in the list of keys and on the page of a key."""
+
+    title: str
+    """Title of the page that asks, label of its button, and entry in the list's menu."""
+    button: str
+    """Text of the button on the page of a key."""
+    permissions: tuple[str, ...]
+    """The action is offered to users who have all of these permissions."""
+    apply: Callable[..., object]
+    """Changes one key. It gets `api_key`, `actor` and the form's values by name. An
+    `IssuedKey` that it returns is shown. Raises: ValidationError, which is shown."""
+    form: type[ConfirmForm] | None
+    """The page that asks shows this form. None: the action asks for nothing."""
+    initial: Callable[[ApiKey], dict[str, Any]] = lambda api_key: {}
+    """Returns the initial values of the form for one key."""
+    is_applicable: Callable[[ApiKey], bool] = lambda api_key: True
+    """Returns whether the page of a key that is not deleted has the button."""
+    is_for_one_key: bool = False
+    """Whether the action refuses to change several keys."""
+
+
+KEY_ACTIONS = {
+    "roll": KeyAction(
+        title="Roll and show the new secret",
+        button="Roll",
+        permissions=("keys.change_apikey",),
+        apply=roll_key,
+        form=RollForm,
+        is_applicable=lambda api_key: api_key.versions.exists(),
+        is_for_one_key=True,
+    ),
+    "revoke": KeyAction(
+        title="Revoke all secrets",
+        button="Revoke",
+        permissions=("keys.change_apikey",),
+        apply=_revoke_all,
+        form=ReasonForm,
+        is_applicable=lambda api_key: api_key.versions.unended().exists(),
+    ),
+    "limits": KeyAction(
+        title="Set plan and limits",
+        button="Plan and limits",
+        # The first change of a key's limits adds a row.
+        permissions=("keys.add_keylimits", "keys.change_keylimits"),
+        apply=set_limits,
+        form=LimitsForm,
+        initial=_present_limits,
+    ),
+    "grant": KeyAction(
+        title="Grant tracing on a network",
+        button="Grant tracing",
+        permissions=("keys.grant_entitlement",),
+        apply=grant_entitlement,
+        form=GrantForm,
+    ),
+    "disable": KeyAction(
+        title="Disable",
+        button="Disable",
+        permissions=("keys.disable_apikey",),
+        apply=disable_key,
+        form=ReasonForm,
+        is_applicable=lambda api_key: api_key.is_enabled,
+    ),
+    "enable": KeyAction(
+        title="Enable",
+        button="Enable",
+        permissions=("keys.disable_apikey",),
+        apply=enable_key,
+        form=None,
+        is_applicable=lambda api_key: not api_key.is_enabled,
+    ),
+    "delete_keys": KeyAction(
+        title="Delete permanently",
+        button="Delete",
+        permissions=("keys.delete_apikey",),
+        apply=delete_key,
+        form=ConfirmForm,
+    ),
 }
-"""Titles of the confirmation pages and labels of their buttons."""
+"""The actions by their names in addresses and forms, in the order of the buttons.
+
+`templates/admin/keys/apikey/confirm.html` explains their effects.
+"""
 
 
-_LIMITS = ("keys.add_keylimits", "keys.change_keylimits")
-"""Permissions for changes of limits. The first change of a key's limits adds a row."""
+def _admin_action(name: str) -> Callable[..., HttpResponse | None]:
+    """Return the function that Django calls for an action on selected keys."""
+
+    def run(
+        key_admin: KeyActions, request: HttpRequest, queryset: QuerySet[ApiKey]
+    ) -> HttpResponse | None:
+        return key_admin.run_key_action(request, queryset, name)
+
+    run.__name__ = name
+    return admin.action(description=KEY_ACTIONS[name].title)(run)
 
 
 class KeyActions(ObjectActions):
-    """The actions and their permissions.
+    """Offers the actions of `KEY_ACTIONS` in the list of keys and on the page of a key."""
 
-    Django calls `has_<name>_permission` before it offers an action, and again before it
-    executes the action.
-    """
-
-    actions = ["disable", "enable", "roll", "revoke", "grant", "limits", "delete_keys"]
-    object_actions = {
-        "roll": "Roll",
-        "revoke": "Revoke",
-        "limits": "Plan and limits",
-        "grant": "Grant tracing",
-        "disable": "Disable",
-        "enable": "Enable",
-        "delete_keys": "Delete",
-    }
-    immediate_actions = ("enable",)
+    actions = [_admin_action(name) for name in KEY_ACTIONS]
+    object_actions = {name: action.button for name, action in KEY_ACTIONS.items()}
+    immediate_actions = [n for n, action in KEY_ACTIONS.items() if action.form is None]
 
     def applicable_actions(self, obj: ApiKey) -> set[str]:
         """Return the actions that make sense in the state of a key."""
         if obj.deleted_at is not None:
             return set()
-        found = {"limits", "grant", "delete_keys"}
-        found.add("disable" if obj.is_enabled else "enable")
-        if obj.versions.exists():
-            found.add("roll")
-        if obj.versions.unended().exists():
-            found.add("revoke")
-        return found
+        return {n for n, action in KEY_ACTIONS.items() if action.is_applicable(obj)}
 
-    def has_disable_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may disable and enable keys."""
-        return request.user.has_perm("keys.disable_apikey")
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Return the actions for which the user has the permissions.
 
-    def has_grant_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may grant tracing."""
-        return request.user.has_perm("keys.grant_entitlement")
+        Django calls this before it offers an action, and again before it executes one.
+        """
+        return {
+            name: found
+            for name, found in super().get_actions(request).items()
+            if request.user.has_perms(KEY_ACTIONS[name].permissions)
+        }
 
-    def has_limit_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may change plans and limits of keys."""
-        return request.user.has_perms(_LIMITS)
-
-    def has_retire_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may delete keys. See `delete_key`."""
-        return request.user.has_perm("keys.delete_apikey")
-
-    @admin.action(description=_TITLES["disable"], permissions=["disable"])
-    def disable(
-        self, request: HttpRequest, queryset: QuerySet[ApiKey]
+    def run_key_action(
+        self, request: HttpRequest, queryset: QuerySet[ApiKey], name: str
     ) -> HttpResponse | None:
-        """Show a form for the reason. When it is submitted, disable the keys."""
-        form = self._answered(request, ReasonForm)
-        if not form.is_valid():
-            return self._ask(request, queryset, form, "disable")
-        reason = form.cleaned_data["reason"]
-        actor = actor_of(request)
-        self._each(
-            request,
-            queryset,
-            lambda key: disable_key(api_key=key, reason=reason, actor=actor),
-        )
-        return None
+        """Ask for confirmation; when it is given, change each key in its own transaction.
 
-    @admin.action(description="Enable", permissions=["disable"])
-    def enable(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
-        """Enable disabled keys."""
-        actor = actor_of(request)
-        self._each(request, queryset, lambda key: enable_key(api_key=key, actor=actor))
-
-    @admin.action(description=_TITLES["roll"], permissions=["change"])
-    def roll(
-        self, request: HttpRequest, queryset: QuerySet[ApiKey]
-    ) -> HttpResponse | None:
-        """Show a form for the overlap. When it is submitted, roll the selected key."""
-        if queryset.count() != 1:
-            self.message_user(
-                request, "Select exactly one key to roll.", messages.ERROR
-            )
+        The user sees errors, and the secret if one was issued.
+        """
+        action = KEY_ACTIONS[name]
+        keys = list(queryset)
+        if action.is_for_one_key and len(keys) != 1:
+            fault = f"Select exactly one key to {action.button.lower()}."
+            self.message_user(request, fault, messages.ERROR)
             return None
-        form = self._answered(request, RollForm)
-        if not form.is_valid():
-            return self._ask(request, queryset, form, "roll")
-        overlap = form.cleaned_data["overlap"]
-        try:
-            issued = roll_key(
-                api_key=queryset.get(), overlap=overlap, actor=actor_of(request)
+        terms: dict[str, Any] = {}
+        if action.form is not None:
+            form = action.form(
+                request.POST if "confirmed" in request.POST else None,
+                initial=action.initial(keys[0]) if len(keys) == 1 else None,
             )
-        except ValidationError as error:
-            self.message_user(request, " ".join(error.messages), messages.ERROR)
-            return None
-        return self.show_secret(request, issued)
-
-    @admin.action(description=_TITLES["revoke"], permissions=["change"])
-    def revoke(
-        self, request: HttpRequest, queryset: QuerySet[ApiKey]
-    ) -> HttpResponse | None:
-        """Show a form for the reason. When it is submitted, revoke the secrets."""
-        form = self._answered(request, ReasonForm)
-        if not form.is_valid():
-            return self._ask(request, queryset, form, "revoke")
-        reason = form.cleaned_data["reason"]
-        actor = actor_of(request)
-
-        def revoke_all(api_key: ApiKey) -> None:
-            for version in api_key.versions.unended():
-                revoke_version(version=version, reason=reason, actor=actor)
-
-        self._each(request, queryset, revoke_all)
-        return None
-
-    @admin.action(description=_TITLES["grant"], permissions=["grant"])
-    def grant(
-        self, request: HttpRequest, queryset: QuerySet[ApiKey]
-    ) -> HttpResponse | None:
-        """Show a form for the terms. When it is submitted, grant tracing to the keys."""
-        form = self._answered(request, GrantForm)
-        if not form.is_valid():
-            return self._ask(request, queryset, form, "grant")
-        names = ("network", "tracers", "expires_at", "note")
-        terms: dict[str, Any] = {name: form.cleaned_data[name] for name in names}
-        actor = actor_of(request)
-        self._each(
-            request,
-            queryset,
-            lambda key: grant_entitlement(api_key=key, actor=actor, **terms),
-        )
-        return None
-
-    @admin.action(description=_TITLES["limits"], permissions=["limit"])
-    def limits(
-        self, request: HttpRequest, queryset: QuerySet[ApiKey]
-    ) -> HttpResponse | None:
-        """Show a form for plan and limits. When it is submitted, set them."""
-        chosen = list(queryset.values_list("pk", flat=True)[:2])
-        current = KeyLimits.objects.filter(pk__in=chosen).first()
-        form = LimitsForm(
-            request.POST if "confirmed" in request.POST else None,
-            # Without the current row, which `set_limits` locks and compares.
-            initial=_initial(current) if len(chosen) == 1 else None,
-        )
-        if not form.is_valid():
-            return self._ask(request, queryset, form, "limits")
-        terms = {name: form.cleaned_data[name] for name in LimitsForm.Meta.fields}
-        actor = actor_of(request)
-        self._each(
-            request,
-            queryset,
-            lambda key: set_limits(api_key=key, actor=actor, **terms),
-        )
-        return None
-
-    @admin.action(description=_TITLES["delete_keys"], permissions=["retire"])
-    def delete_keys(
-        self, request: HttpRequest, queryset: QuerySet[ApiKey]
-    ) -> HttpResponse | None:
-        """Ask for confirmation, and delete the keys when it is submitted."""
-        form = self._answered(request, ConfirmForm)
-        if not form.is_valid():
-            return self._ask(request, queryset, form, "delete_keys")
-        actor = actor_of(request)
-        self._each(request, queryset, lambda key: delete_key(api_key=key, actor=actor))
+            if not form.is_valid():
+                return self._ask(request, queryset, form, name)
+            terms = {k: v for k, v in form.cleaned_data.items() if k != "confirmed"}
+        done = 0
+        for api_key in keys:
+            try:
+                result = action.apply(api_key=api_key, actor=actor_of(request), **terms)
+            except ValidationError as error:
+                fault = f"{api_key}: {' '.join(error.messages)}"
+                self.message_user(request, fault, messages.ERROR)
+                continue
+            if isinstance(result, IssuedKey):
+                return self.show_secret(request, result)
+            done += 1
+        if done:
+            changed = f"Changed {done} key{pluralize(done)}."
+            self.message_user(request, changed, messages.SUCCESS)
         return None
 
     def show_secret(self, request: HttpRequest, issued: IssuedKey) -> HttpResponse:
@@ -303,22 +293,18 @@ class KeyActions(ObjectActions):
         add_never_cache_headers(response)
         return response
 
-    def _answered(self, request: HttpRequest, form: type[ConfirmForm]) -> ConfirmForm:
-        """Return the form, with the submitted data if the confirmation page was sent."""
-        return form(request.POST if "confirmed" in request.POST else None)
-
     def _ask(
         self,
         request: HttpRequest,
         queryset: QuerySet[ApiKey],
-        form: ConfirmForm | LimitsForm,
+        form: ConfirmForm,
         action: str,
     ) -> HttpResponse:
         """Show the confirmation page of an action on these keys."""
         versions = KeyVersion.objects.unended().filter(api_key__in=queryset)
         context = {
             **self.admin_site.each_context(request),
-            "title": _TITLES[action],
+            "title": KEY_ACTIONS[action].title,
             "opts": self.opts,
             "action": action,
             "rows": queryset.select_related("owner"),
@@ -328,32 +314,6 @@ class KeyActions(ObjectActions):
             "back": self.place_of(request),
         }
         return TemplateResponse(request, "admin/keys/apikey/confirm.html", context)
-
-    def _each(
-        self,
-        request: HttpRequest,
-        queryset: QuerySet[ApiKey],
-        change: Callable[[ApiKey], object],
-    ) -> None:
-        """Change each key in its own transaction. Show the errors."""
-        done = 0
-        for api_key in queryset:
-            try:
-                change(api_key)
-                done += 1
-            except ValidationError as error:
-                fault = f"{api_key}: {' '.join(error.messages)}"
-                self.message_user(request, fault, messages.ERROR)
-        if done:
-            changed = f"Changed {done} key{pluralize(done)}."
-            self.message_user(request, changed, messages.SUCCESS)
-
-
-def _initial(limits: KeyLimits | None) -> dict[str, Any]:
-    """Return the present terms of a key, as initial values of the form."""
-    if limits is None:
-        return {}
-    return {name: getattr(limits, name) for name in LimitsForm.Meta.fields}
 
 
 def _curl(request: HttpRequest, issued: IssuedKey) -> str:

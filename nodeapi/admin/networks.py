@@ -17,8 +17,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
 
 from keys.accounts.acting import actor_of
-from keys.admin.actions import ObjectActions
-from keys.admin.key_actions import ConfirmForm
+from keys.admin.actions import ConfirmForm, ObjectActions
 from networks.admin import NetworkAdmin
 from networks.models import Network, NetworkState
 from networks.services import change_state

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from keys.admin.key_actions import KEY_ACTIONS
 from keys.models import AccessRequest, Role, User
 from keys.services import (
     Actor,
@@ -174,9 +175,6 @@ def test_window_of_a_page_that_the_user_has_blocked(
     check_page(page, "blocked")
 
 
-OF_KEYS = ["roll", "revoke", "limits", "grant", "disable", "delete_keys"]
-
-
 def test_pages_on_which_staff_decide(context: BrowserContext, live: Live) -> None:
     issued = issue_key(owner=new_user(), name="Indexer")
     network = Network.objects.get(slug="sample")
@@ -185,7 +183,7 @@ def test_pages_on_which_staff_decide(context: BrowserContext, live: Live) -> Non
     sign_in(context, live, boss)
     key = f"/admin/keys/apikey/{issued.api_key.pk}"
     places = [
-        *(f"{key}/do/{action}/" for action in OF_KEYS),
+        *(f"{key}/do/{name}/" for name, action in KEY_ACTIONS.items() if action.form),
         f"/admin/keys/accessrequest/{asked.pk}/do/approve/",
         f"/admin/keys/accessrequest/{asked.pk}/do/decline/",
         f"/admin/networks/network/{network.pk}/do/hide/",
