@@ -1,4 +1,4 @@
-"""Decoding, compared with eth-abi's encoder, and of data that are malformed."""
+"""Decoding of data that eth-abi has encoded, and of malformed data."""
 
 from __future__ import annotations
 

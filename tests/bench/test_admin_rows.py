@@ -1,4 +1,4 @@
-"""The provider that the benchmark makes, on a small scale, and the pages that it asks for."""
+"""The rows that the benchmark inserts, on a small scale, and the pages that it measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The load generator counts right, and takes no error for an answer."""
+"""The load generator counts correctly, and does not count errors as answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"
 
 @pytest.fixture(scope="module")
 def ceiling() -> Iterator[int]:
-    """Give the port of a running ceiling."""
+    """Run the benchmark's minimal application, and return its port."""
     listeners = supervisor.listen("127.0.0.1", 0, 1)
     with supervisor.Server(listeners, os.environ, "bench.ceiling:application"):
         yield listeners[0].getsockname()[1]

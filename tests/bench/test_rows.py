@@ -39,7 +39,7 @@ def test_without_requirement_nothing_is_missed() -> None:
 
 
 def test_a_ratio_is_taken_within_each_round() -> None:
-    # The second round met a machine half as fast: the ratio does not see that.
+    # The machine was half as fast in the second round, which does not affect the ratio.
     assert median_ratio([10, 5, 10], [20, 10, 20]) == 0.5
 
 

@@ -18,7 +18,7 @@ def meminfo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def settle(meminfo: Path, free: list[int]) -> tuple[bool, int]:
-    """Settle while MiB of free memory are these; return the outcome and the rounds."""
+    """Settle with these readings of free MiB; return the outcome and number of rounds."""
 
     def run_round() -> None:
         mib = next(values)

@@ -23,14 +23,14 @@ LARGE_INPUT_GAS = 14_000_000
 
 
 def gas_for(load: Load) -> int:
-    """Return enough gas for several turns of the load's program."""
+    """Return enough gas for several iterations of the load's program."""
     if load.case.endswith(LARGE_INPUTS):
         return LARGE_INPUT_GAS
     return LEAST_GAS + 6 * load.gas
 
 
 class GasByOpcode:
-    """A tracer that counts the gas of each opcode, without that of the frames below.
+    """A tracer that counts the gas of each opcode, without the gas of called frames.
 
     A call of a precompile, which has no instructions, counts as part of the CALL.
     """
@@ -98,7 +98,7 @@ def test_gas_is_spent_on_what_the_load_names(load: Load, chain: ChainBuilder) ->
     named = sum(counter.spent[op] for op in load.opcodes)
     prepares = sum(counter.spent[op] for op in load.prepares - load.opcodes)
     assert named + prepares >= LEAST_SHARE * total, counter.spent
-    # What prepares an instruction is never a class of its own.
+    # Instructions that prepare operands have no load of their own.
     assert named >= prepares / 3
 
 

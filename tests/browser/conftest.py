@@ -27,7 +27,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def live(module_db: None) -> Iterator[Live]:
-    """Serve the sample chain to tests that bring users of their own."""
+    """Serve the sample chain to tests that create their own users."""
     demo.import_sample_chain()
     with live_service() as running:
         yield running
@@ -55,13 +55,13 @@ def sign_in(context: BrowserContext, live: Live, user: User) -> None:
 
 
 def mailed_path(live: Live, place: str) -> str:
-    """Return the path of the last link below a place that the service has mailed."""
+    """Return the path of the last emailed link that begins with `place`."""
     link = rf"http://127\.0\.0\.1:\d+({place}/\S+)"
     return str(wait_until(lambda: re.findall(link, live.log()))[-1])
 
 
 def copied(page: Page, what: str) -> str:
-    """Press a button that copies, and return what is in the clipboard then."""
+    """Press a copy button, and return the content of the clipboard."""
     button = page.get_by_role("button", name=f"Copy {what}", exact=True)
     button.click()
     page.get_by_role("status").get_by_text(f"Copied {what}").wait_for()

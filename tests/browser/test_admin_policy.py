@@ -1,6 +1,6 @@
 """Admin pages work under their policy: pop-ups, look-ups, calendars, log-in, second factor.
 
-Each fault that a page reports to the console fails a test, see `context`.
+An error in the browser's console fails the test; see `context`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def test_markup_in_a_page_runs_nothing(browser: Browser, live: Live) -> None:
 
 def test_staff_log_in_and_out(browser: Browser, live: Live) -> None:
     staff = User.objects.create_superuser("in@example.org")
-    # The tests' own hasher is one that the server does not know.
+    # The server does not know the password hasher of the tests.
     staff.password = PBKDF2PasswordHasher().encode(PASSWORD, "salt")
     staff.save()
     context = browser.new_context(base_url=live.base_url)

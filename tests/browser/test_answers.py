@@ -1,4 +1,4 @@
-"""Pages that no link leads to, looked at by axe: answers to forms, and faults."""
+"""axe checks pages that no link leads to: responses to forms, and error pages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytestmark = needs_chromium
 
 @pytest.fixture
 def context(browser: Browser, live: Live) -> Iterator[BrowserContext]:
-    """Return a browser that may report statuses of failed requests, and nothing else."""
+    """Return a browser whose console may only contain statuses of failed requests."""
     faults: list[str] = []
     context = browser.new_context(base_url=live.base_url)
     context.on("console", lambda line: faults.append(line.text))

@@ -24,7 +24,7 @@ pytestmark = needs_chromium
 
 @pytest.fixture
 def refused_context(browser: Browser, live: Live) -> Iterator[BrowserContext]:
-    """Return a browser that may report statuses of refusals, and nothing else."""
+    """Return a browser whose console may only contain statuses of rejected requests."""
     faults: list[str] = []
     context = browser.new_context(base_url=live.base_url)
     context.on("console", lambda line: faults.append(line.text))
@@ -145,7 +145,7 @@ def test_what_is_left_out_and_what_is_an_object_are_sent_so(context, live) -> No
 
 
 def refused(page: Page, key: str, status: str, reason: str) -> None:
-    """Run a call that is refused; the browser itself reports such statuses, too."""
+    """Run a call that is rejected, which the browser's console reports as well."""
     run(page, key)
     expect(page.locator("#status")).to_contain_text(status)
     link = page.get_by_role("link", name=f"What {reason} means")

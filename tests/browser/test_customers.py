@@ -1,4 +1,4 @@
-"""Customers in a real browser, from their first look to calls that are answered."""
+"""Customers in a real browser, from the sign-up to their first answered call."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_from_sign_up_to_the_first_answer(context: BrowserContext, live: Live) -
     assert secret not in page.content()
     with pytest.raises(Error, match="ERR_CACHE_MISS"):  # the page is in no cache
         page.go_back()
-    # The browser is still on its way to its own page that says so.
+    # The browser is still loading its own error page.
     expect(page.locator("body")).to_contain_text("ERR_CACHE_MISS")
     assert secret not in page.content()
 
@@ -183,7 +183,7 @@ def test_form_that_is_sent_after_the_session_has_ended(
     context: BrowserContext, live: Live
 ) -> None:
     user = new_user()
-    # The tests' own way to hash passwords is unknown to the service.
+    # The service does not know the password hasher of the tests.
     user.password = PBKDF2PasswordHasher().encode(PASSWORD, "salt")
     user.save()
     key = create_key(owner=user, name="Indexer")

@@ -1,4 +1,4 @@
-"""Every page that there is, as each kind of visitor finds it by following links.
+"""Checks of every page that each kind of visitor finds by following links.
 
 A page that is added is found, or a test asks for it. To look at the
 pages as well, name a folder: `SCREENSHOTS=/tmp/shots pytest tests/browser/test_every_page.py`.
@@ -117,7 +117,7 @@ def test_every_link_leads_somewhere(visitors: dict[str, Visitor]) -> None:
 def test_every_page_with_a_fixed_address_is_visited(
     visitors: dict[str, Visitor], inhabitants: Inhabitants
 ) -> None:
-    """Others are found by what they are about, as far as there is such a thing."""
+    """Pages whose address has arguments are found if such an object exists."""
     found = {
         one.address.partition("?")[0]
         for visitor in visitors.values()
@@ -125,7 +125,7 @@ def test_every_page_with_a_fixed_address_is_visited(
     }
     browser = logged_in(inhabitants.staff)
     for address in fixed_addresses("admin", "api") - found:
-        # It takes forms alone, or leads to one of the others.
+        # The address only accepts forms, or redirects to another page.
         status = browser.get(address).status_code
         assert status in (HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.FOUND), address
 
@@ -166,7 +166,8 @@ def test_pages_are_whole_and_usable(
     _listen(context, faults)
     page = context.new_page()
     if name == "anonymous":
-        for link in inhabitants.mailed:  # what they show is for who has come by them
+        # These pages are only reachable in the course of a form.
+        for link in inhabitants.mailed:
             page.goto(link)
             assert page.get_by_label("New password", exact=False).count() == 2, link
     for one in _one_of_each(visitor):
@@ -181,7 +182,7 @@ def _listen(context: BrowserContext, faults: list[str]) -> None:
             faults.append(f"{line.page and line.page.url}: {line.text}")
 
     def failed(request: Request) -> None:
-        # An icon that still loads is cancelled when the next page is opened.
+        # Opening the next page cancels an icon that is still loading.
         if request.failure != "net::ERR_ABORTED":
             faults.append(f"{request.failure}: {request.url}")
 
@@ -191,7 +192,7 @@ def _listen(context: BrowserContext, faults: list[str]) -> None:
 
 
 def _one_of_each(visitor: Visitor) -> Iterator[Found]:
-    """Yield the first page of each view, for customers those that they alone see."""
+    """Yield the first page of each view; for customers, only of views that only they see."""
     seen: set[str] = set()
     for one in visitor.found:
         is_own = visitor.name == "anonymous" or not one.name.startswith("docs:")
@@ -202,7 +203,7 @@ def _one_of_each(visitor: Visitor) -> Iterator[Found]:
 
 
 def _faults(page: Page, visitor: Visitor, one: Found) -> Iterator[str]:
-    """Look at a page in both widths and both schemes; yield what is wrong."""
+    """Check a page in both widths and colour schemes; yield its faults."""
     is_admin = one.name.startswith("admin:")
     for scheme in RULES:
         page.emulate_media(color_scheme=scheme)
@@ -226,7 +227,7 @@ def _faults(page: Page, visitor: Visitor, one: Found) -> Iterator[str]:
 
 
 def _faults_of_policy(policy: str) -> Iterator[str]:
-    """Yield what a page's policy lacks; violations are lines in the console."""
+    """Yield the faults of a page's content policy. The console reports violations."""
     directives = [one.strip() for one in policy.split(";")]
     for needed in ("default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"):
         if needed not in directives:
@@ -251,7 +252,7 @@ def _faults_of_document(page: Page, is_admin: bool) -> Iterator[str]:
         ).map((one) => one.outerHTML)
     """)
     yield from (f"no label: {one}" for one in nameless)
-    # What the keyboard reaches has to show that it has been reached.
+    # An element with the keyboard focus has to show it.
     invisible = page.evaluate("""
         [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
         .filter((one) => {

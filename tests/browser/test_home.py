@@ -1,4 +1,4 @@
-"""A visitor makes a call from the home page, and logs in as the page explains."""
+"""A visitor makes a call from the home page, and logs in with the displayed password."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_examples_are_chosen_with_the_keyboard(context: BrowserContext) -> None:
 
 
 def test_head_and_response_follow_new_blocks(context: BrowserContext) -> None:
-    """The page is neither reloaded nor touched."""
+    """The page updates itself, without a reload or a click."""
     chain = FollowedChain("growing")
     chain.grow(3)
     page = context.new_page()

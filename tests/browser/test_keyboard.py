@@ -1,4 +1,4 @@
-"""People without a mouse: the Tab key leads through a page in the order of its text."""
+"""Keyboard navigation: the Tab key moves through a page in the order of its text."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def issued(live: Live) -> IssuedKey:
 
 
 def stops(page: Page) -> Iterator[dict[str, Any]]:
-    """Press Tab through a page; yield what is reached each time."""
+    """Press Tab repeatedly; yield each element that gets the focus."""
     for _ in range(min(MOST, page.evaluate(f"{STOPS.strip()}.length"))):
         page.keyboard.press("Tab")
         yield page.evaluate(FOCUSED)
@@ -89,7 +89,7 @@ def test_tab_leads_through_a_page_in_the_order_of_its_text(
     for place in PLACES:
         answer = page.goto(place.format(key=issued.api_key.pk))
         assert answer is not None and answer.status == 200, place
-        # A page that puts the cursor into a field, soon, would begin there.
+        # On a page that focuses a field, Tab would begin there.
         page.wait_for_function(FOCUS_IS_SETTLED)
         page.mouse.click(2, 2)
         reached = list(stops(page))

@@ -1,4 +1,4 @@
-"""Pages of networks in a browser: they keep themselves up to date, and can be paused."""
+"""Pages of networks in a browser: they update themselves, and can be paused."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ KINDS = ("empty", "full", "failing")
 
 @pytest.fixture(scope="module")
 def chain(module_db: None) -> FollowedChain:
-    """Return a chain that is followed, and make networks of the other kinds."""
+    """Return a followed chain, and create networks without upstreams and blocks."""
     make_network("empty")
     for slug in ("failing", "full"):
         chain = FollowedChain(slug)
@@ -50,7 +50,7 @@ def chain(module_db: None) -> FollowedChain:
 
 
 def _observe(network: Network, kind: str) -> None:
-    """Store what followers report."""
+    """Store the rows that followers write about a network of some kind."""
     upstreams, now = add_upstreams(network), timezone.now()
     add_statuses(network, upstreams, now, behind=7 if kind == "failing" else 0)
     add_timings(network, now)

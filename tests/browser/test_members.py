@@ -1,4 +1,4 @@
-"""Members of a customer account in a real browser: invited, working, removed."""
+"""Members of a customer account in a real browser: invitation, work, removal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = needs_chromium
 
 
 def invite(page: Page, email: str, role: str) -> None:
-    """Send an invitation, as an owner in front of the dashboard."""
+    """Send an invitation, as an owner does on the dashboard."""
     page.goto("/dashboard/")
     page.get_by_role("link", name="Members").click()
     page.get_by_role("link", name="Invite a member").click()
@@ -89,7 +89,7 @@ def test_user_joins_and_switches_between_accounts(
     browser: Browser, context: BrowserContext, live: Live
 ) -> None:
     owner, consultant = new_user(), new_user()
-    # The tests' own way to hash passwords is unknown to the service.
+    # The service does not know the password hasher of the tests.
     consultant.password = PBKDF2PasswordHasher().encode(PASSWORD, "salt")
     consultant.save()
     for user, name in ((owner, "Theirs"), (consultant, "Mine")):

@@ -1,4 +1,4 @@
-"""The daily tasks of staff, performed in the admin as a person would."""
+"""The daily tasks of staff, performed in the admin with a real browser."""
 
 from __future__ import annotations
 

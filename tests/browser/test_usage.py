@@ -1,4 +1,4 @@
-"""A customer looks for what went wrong with a key, on a phone, and chooses mails."""
+"""A customer with a phone looks up failed calls of a key, and chooses emails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wallet users in a real browser: what they are told before they decide."""
+"""Wallet users in a real browser: the facts that pages show before a decision."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MOST = 2**256 - 1
 
 @pytest.fixture(scope="module")
 def live(module_db: None) -> Iterator[Live]:
-    """Serve the sample chain, and one with a token."""
+    """Serve the sample chain, and a chain with a token."""
     demo.import_sample_chain()
     import_token_chain("tokens", CHAIN_ID)
     with live_service() as running:
@@ -94,7 +94,7 @@ def asked_to_send(
 
 
 def look(page: Page, name: str, address: str | None = None) -> None:
-    """Open a page, and check it."""
+    """Open a page, and check it with axe."""
     if address is not None:
         page.goto(address)
     again = page.get_by_role("link", name="Try again")

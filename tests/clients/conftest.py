@@ -1,4 +1,4 @@
-"""A service that causes every refusal, and third-party clients."""
+"""A service that rejects requests for every reason, and third-party clients."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from tests.support.waiting import wait_until
 
 
 class Desk:
-    """The service, with the keys to be refused with, and its log of requests."""
+    """The service, keys whose requests are rejected, and the log of requests."""
 
     def __init__(self, live: Live, keys: dict[str, str]) -> None:
         self.live = live
         self.keys = keys
 
     def url(self, key: str) -> str:
-        """Return the address for one of the keys."""
+        """Return the URL with one of the keys."""
         return f"{self.live.base_url}/alpha/v3/{self.keys[key]}"
 
     def headers(self, **more: str) -> dict[str, str]:
-        """Return headers to find the requests again by, which repeated ones keep."""
+        """Return headers that identify requests in the log, including repetitions."""
         return {"origin": ORIGIN, "x-request-id": uuid4().hex, **more}
 
     def seen(self, headers: dict[str, str]) -> list[dict[str, Any]]:
-        """Return the lines of the requests with these headers, once all are written."""
+        """Return the log lines of the requests with these headers, once all are written."""
         last = uuid4().hex
         web.post(self.url("plain"), json=CHAIN_ID, headers={"x-request-id": last})
         wait_until(lambda: last in self.live.log())

@@ -1,4 +1,4 @@
-"""The rows of the table: 25 methods, and the call of each client that makes the request."""
+"""The rows of the table in docs/clients.md: 25 methods, and each client's call for them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Rows:
             *self._fees(),
         ]
 
-    # The ways of each client
+    # The calls of each client
 
     def _by_cast(self, name: str, *given: str | int, shown: str = "") -> Way:
         def call() -> Any:
@@ -68,7 +68,7 @@ class Rows:
         return Way(name, partial(self._ethers.act, self._url, name, *given), member)
 
     def _plainly(self, method: str, params: list[Any]) -> tuple[Way, Way, Way, Way]:
-        """Return the ways of clients without a function for a method."""
+        """Return the calls of clients that have no function for a method."""
         given = [each if isinstance(each, str) else json.dumps(each) for each in params]
 
         def by_web3() -> Any:
@@ -241,7 +241,7 @@ class Rows:
         ]
 
     def _sending(self) -> tuple[Way, Way, Way, Way]:
-        """Return ways that each send a transaction, and compare its hash."""
+        """Return calls that each send a transaction and compare its hash."""
         fork = self._tokens.builder.fork()
         signed = [fork.send(ALICE, BOB.address, value=1) for _ in range(4)]
 

@@ -1,4 +1,4 @@
-"""The table of docs/clients.md: which call of each client makes the most used requests.
+"""The table of docs/clients.md: each client's call for the most used methods.
 
 Each call is made against the service and compared with the response to the plain request.
 """
@@ -22,7 +22,7 @@ CLIENTS = ("cast", "web3.py", "viem", "ethers")
 
 @dataclass(frozen=True)
 class Way:
-    """How one client makes a request.
+    """The call with which a client makes a request.
 
     shown: the call, as the table names it. call: returns the client's result. member:
     the member of the result that is the answer.
@@ -33,16 +33,16 @@ class Way:
     member: str = ""
 
     def result(self) -> Any:
-        """Make the call, and return what corresponds to the answer."""
+        """Make the call, and return the part of its result that corresponds to the answer."""
         found = plain(self.call())
         return found[self.member] if self.member else found
 
 
 @dataclass(frozen=True)
 class Row:
-    """A method with its parameters, and the ways in the order of CLIENTS.
+    """A method with its parameters, and the clients' calls in the order of CLIENTS.
 
-    params: None if each way makes a request of its own, whose answer is `True`.
+    params: None if each call makes a different request, whose result is `True`.
     """
 
     method: str
@@ -72,7 +72,7 @@ def plain(value: Any) -> Any:
 
 
 def difference(answer: Any, result: Any) -> str:
-    """Return how a result differs from the answer as words, "" if it does not."""
+    """Describe the difference between a result and the answer, "" if they are equal."""
     if isinstance(answer, list) and isinstance(result, list):
         if len(answer) != len(result):
             return "another number of entries"
@@ -112,13 +112,13 @@ def table(url: str, rows: Sequence[Row]) -> str:
 
 
 def written() -> str:
-    """Return the table that the page has."""
+    """Return the table in docs/clients.md."""
     _, _, rest = PAGE.read_text().partition(f"{BEGIN}\n\n")
     return rest.partition(f"\n\n{END}")[0]
 
 
 def write(found: str) -> None:
-    """Replace the table in the page."""
+    """Replace the table in docs/clients.md."""
     before, _, rest = PAGE.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
     PAGE.write_text(f"{before}{BEGIN}\n\n{found}\n\n{END}{after}")

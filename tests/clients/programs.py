@@ -24,7 +24,7 @@ SECONDS = 120
 
 
 class Answer(NamedTuple):
-    """A result, or an error as the program's user gets to see it.
+    """A result, or an error as the program reports it to its user.
 
     status: the HTTP status, if the program reports it.
     """
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 
 class Program(Protocol):
-    """What each of them can do.
+    """The interface of all client programs.
 
     Calls are request objects. A program that makes no batches has `batches` False.
     """
@@ -46,28 +46,28 @@ class Program(Protocol):
     def ask(
         self, url: str, calls: Sequence[Mapping[str, Any]], headers: Mapping[str, str]
     ) -> list[Answer]:
-        """Make calls at once, more than one in a batch."""
+        """Make calls. Several calls are sent in one batch."""
 
     def shown(self, row: Row, *, in_batch: bool) -> Answer:
-        """Return what its user is to see of a refusal."""
+        """Return the error that the program's user should see for a rejection."""
 
     def requests(self, row: Row, *, in_batch: bool) -> int:
-        """Return how often it sends what is refused, by its own rules."""
+        """Return how often the program sends a rejected request, by its own rules."""
 
 
 def answer_of(row: Row) -> Answer:
-    """Return all that the service says of a refused call."""
+    """Return everything that the service's response contains about a rejected call."""
     return Answer(None, row.code, row.message)
 
 
 def status_of(row: Row, *, in_batch: bool) -> int | None:
-    """Return the status when it is none of success."""
+    """Return the HTTP status if it is an error."""
     status = 200 if in_batch and not row.of_request else row.status
     return status if status != HTTPStatus.OK else None
 
 
 class NodeProgram:
-    """A library in Node, in a process that is kept; see lines.mjs."""
+    """A library in Node.js, in a process that lives for several calls; see lines.mjs."""
 
     batches = True
 
@@ -88,7 +88,7 @@ class NodeProgram:
             assert process.wait(SECONDS) == 0
 
     def order(self, url: str, actions: Sequence[Any], **options: Any) -> list[Any]:
-        """Have methods of the client called; returns results or errors."""
+        """Call methods of the client. Return their results or errors."""
         process = self._process
         assert process.stdin
         assert process.stdout
@@ -103,7 +103,7 @@ class NodeProgram:
         return answers
 
     def act(self, url: str, *action: Any, **options: Any) -> Any:
-        """Have one method called that must succeed."""
+        """Call a method that has to succeed, and return its result."""
         (answer,) = self.order(url, [action], **options)
         assert "error" not in answer, answer
         return answer["result"]
@@ -120,7 +120,7 @@ def _seen(error: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Viem(NodeProgram):
-    """viem, with its own three repetitions.
+    """viem, which repeats a request up to three times.
 
     It repeats by status and by code; of a batch with a status that is no success, which
     has as many answers as calls, it shows the status alone.
@@ -158,9 +158,9 @@ class Viem(NodeProgram):
 
 
 class Ethers(NodeProgram):
-    """ethers, which repeats what is answered 429 and nothing else.
+    """ethers, which only repeats requests that are answered with status 429.
 
-    patient: whether it gets a function that waits as long as `Retry-After` says.
+    patient: whether ethers gets a function that waits for the time in `Retry-After`.
     Source: ethers/lib.esm/utils/fetch.js
     """
 
@@ -211,9 +211,9 @@ class Cast:
         return [self._error(done.stderr)]
 
     def command(self, url: str, name: str, *arguments: str | int) -> str:
-        """Run one of its commands, which must succeed, and return what it prints.
+        """Run a command that has to succeed, and return its output.
 
-        The command finds no cache of other chains' blocks in its home folder.
+        The home folder of the command is empty, so that it has no cached blocks.
         """
         given = [str(each) for each in arguments]
         with tempfile.TemporaryDirectory(prefix="portcullis-cast-") as home:
@@ -249,7 +249,7 @@ class Cast:
 
 
 class Curl:
-    """curl, which shows everything and understands nothing."""
+    """curl, which prints responses without interpreting them."""
 
     batches = True
 
@@ -276,7 +276,7 @@ class Curl:
     def post(
         self, url: str, body: str, headers: Mapping[str, str], *options: str
     ) -> Answer:
-        """Send any text; returns the body of the answer and its status."""
+        """Send any text. Return the body and the status of the response."""
         given = {"Content-Type": "application/json", **headers}
         lines = [f"-H{name}: {value}" for name, value in given.items()]
         form = ["--silent", "--write-out", "\n%{http_code}", "--data-binary", "@-"]

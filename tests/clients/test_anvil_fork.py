@@ -1,4 +1,4 @@
-"""anvil continues the chain from the service, which answers for the state before."""
+"""anvil forks the chain of the service, and reads earlier state from it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ A, B = (Web3.to_checksum_address(signer.address) for signer in (ALICE, BOB))
 
 
 class ForkedAnvil(Node):
-    """anvil that continues a chain, from its newest block on.
+    """anvil that forks a chain at its newest block.
 
     source: JSON-RPC URL of the chain.
     """
@@ -88,7 +88,7 @@ def test_transactions_of_the_fork_stay_in_it(
 def test_traces_of_the_chain_are_passed_on(
     anvil: ForkedAnvil, tokens: TokenChain
 ) -> None:
-    block = tokens.blocks[-2]  # anvil itself answers for the newest one
+    block = tokens.blocks[-2]  # anvil answers requests for the newest block itself
     transaction = block.transactions[0]
     found = anvil.call(
         "debug_traceTransaction", text(transaction.hash), {"tracer": "callTracer"}

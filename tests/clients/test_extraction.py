@@ -31,12 +31,12 @@ CHUNK = 150
 
 @pytest.fixture(scope="module")
 def tokens(module_db: None) -> TokenChain:
-    """Return a chain of more than one chunk."""
+    """Return a chain that is longer than a chunk."""
     return TokenChain(CHUNK + 30)
 
 
 class Extractor:
-    """Requests to a node, CONCURRENT of them at a time."""
+    """Sends CONCURRENT requests at a time to a node."""
 
     def __init__(self, w3: AsyncWeb3[Any]) -> None:
         self._w3 = w3

@@ -51,7 +51,7 @@ def test_answers_beyond_the_size_of_a_batch_are_errors_among_results(
 def test_batch_of_too_many_calls_is_refused_once(
     desk: Desk, viem: Viem, ethers: Ethers
 ) -> None:
-    """As in geth the first call has the only answer: ethers misses the others'."""
+    """As in geth, only the first call is answered. ethers reports the others as missing."""
     headers = desk.headers()
     assert viem.ask(desk.url("plain"), [CHAIN_ID] * 51, headers) == [TOO_LARGE] * 51
     missing = Answer(None, None, "missing response for request")

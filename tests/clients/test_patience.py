@@ -26,7 +26,7 @@ UNAVAILABLE = Answer(None, -32603, "service temporarily unavailable", 503)
 
 
 def exhausted(desk: Desk) -> str:
-    """Return an address whose next RECEIPTS are refused for some five seconds."""
+    """Return a URL where the next requests for RECEIPTS are rejected for about 5 s."""
     secret = desk.live.new_key()
     set_limits(api_key=ApiKey.objects.latest("id"), credits_per_second=2, burst=100)
     url = f"{desk.live.base_url}/alpha/v3/{secret}"
@@ -55,7 +55,7 @@ def test_curl_repeats_after_the_given_time(desk: Desk, curl: Curl) -> None:
 
 
 def test_ethers_takes_seconds_for_milliseconds(desk: Desk, ethers: Ethers) -> None:
-    """Twelve requests in a row; then its user sees why. 599 is its own."""
+    """ethers sends twelve requests at once, then reports the error. It invents status 599."""
     ethers.ask(desk.url("plain"), [CHAIN_ID], {})
     headers = desk.headers()
     answers = ethers.ask(exhausted(desk), [RECEIPTS], headers)
@@ -66,7 +66,7 @@ def test_ethers_takes_seconds_for_milliseconds(desk: Desk, ethers: Ethers) -> No
 def test_ethers_waits_when_its_function_for_that_does(
     desk: Desk, ethers: Ethers
 ) -> None:
-    """As docs/clients.md shows it; then a millisecond for each second on top of it."""
+    """The function is that of docs/clients.md. ethers adds its own delay, in ms."""
     ethers.ask(desk.url("plain"), [CHAIN_ID], {})
     headers = desk.headers()
     (answer,) = ethers.ask(exhausted(desk), [RECEIPTS], headers, patient=True)
@@ -94,13 +94,13 @@ def test_cast_gives_up_after_eight_repetitions(desk: Desk, cast: Cast) -> None:
 
 
 def never_asked_for() -> dict[str, Any]:
-    """Return a call whose answer is in no cache."""
+    """Return a call whose response is not cached."""
     return request("eth_getStorageAt", "0x" + token_hex(20), "0x0", "latest")
 
 
 @contextmanager
 def no_database(desk: Desk) -> Iterator[None]:
-    """Shut the service out of its database; afterwards it answers again."""
+    """Make the database unavailable to the service during the `with` block."""
     settings = connection.get_connection_params()
     name = settings["dbname"]
     with psycopg.connect(

@@ -23,7 +23,7 @@ SLOT = "0x" + "00" * 31 + "01"
 
 @pytest.fixture(scope="module")
 def url(desk: Desk) -> str:
-    """Return an address at which the block may be traced."""
+    """Return a URL whose key may trace."""
     secret = desk.live.new_key()
     alpha = Network.objects.get(slug="alpha")
     api_key = api_key_of(secret)
@@ -33,7 +33,7 @@ def url(desk: Desk) -> str:
 
 @pytest.fixture(scope="module")
 def account(desk: Desk) -> str:
-    """Return an account with something in SLOT."""
+    """Return an account whose SLOT is not zero."""
     row = StorageVersion.objects.exclude(value=b"").filter(slot=bytes.fromhex(SLOT[2:]))
     return "0x" + bytes(row.latest("block_number").address).hex()
 

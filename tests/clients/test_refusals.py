@@ -13,7 +13,7 @@ LONG = Row(
     *("plain", request("web3_sha3", "0x" + "00" * (MAX_BODY_BYTES // 2)), 413, -32600),
     f"request body too large: limit {MAX_BODY_BYTES} bytes",
 )
-# The one that is left out says when to come again; that is in test_patience.
+# The omitted row has a Retry-After header, which test_patience covers.
 CASES = {name: row for name, row in ROWS.items() if row.status != 429}
 CASES["body that is too long"] = LONG
 

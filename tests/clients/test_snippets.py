@@ -1,4 +1,4 @@
-"""The first calls that customers paste, in the clients that npm brings."""
+"""The example calls that customers copy, in the clients that npm installs."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Chain:
-    """A network to whose token each new block has one transfer."""
+    """A network with a token. Each new block contains one transfer."""
 
     def __init__(self) -> None:
         alloc = {"0x" + ALICE.address.hex(): {"balance": hex(10**21)}}

@@ -1,4 +1,4 @@
-"""web3.py against the live service, with the middleware it brings itself."""
+"""web3.py against the live service, with web3.py's own middleware."""
 
 from __future__ import annotations
 

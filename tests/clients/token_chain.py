@@ -1,4 +1,4 @@
-"""A chain whose contracts third-party clients read: a token, a vault, others on demand.
+"""A chain whose contracts third-party clients read: a token, a vault, and others.
 
 From block 2 on, block n transfers n tokens and 10 n wei to BOB, and puts n into the
 vault's mapping under the key n.
@@ -76,7 +76,7 @@ TRANSFER_EVENT = TOKEN_ABI[-1]
 class TokenChain:
     """The chain, imported as the network SLUG.
 
-    others: addresses of the contracts that were given to it.
+    others: addresses of the contracts that the caller has requested.
     """
 
     def __init__(self, blocks: int, init_codes: Sequence[bytes] = ()) -> None:

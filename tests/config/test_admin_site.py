@@ -1,4 +1,4 @@
-"""Forms of the admin that two send at one instant."""
+"""Forms of the admin that two users send at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The application as it is served: the endpoint and the pages, side by side."""
+"""The whole ASGI application: the endpoint and the pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.service import run_service, test_database_url
 
 
 def test_processes_that_serve_do_not_load_the_evm():
-    """It raises Python's recursion limit, and deep JSON could then crash a worker."""
+    """The EVM raises Python's recursion limit. Nested JSON could then crash a worker."""
     script = "import sys, config.asgi; print('eth' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True
@@ -70,4 +70,5 @@ def test_a_websocket_is_not_opened(service):
         "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
     }
     answer = web.get(f"{service.base_url}/socket", headers=upgrade)
-    assert answer.status_code in {400, 403, 404}  # as uvicorn has a library for it
+    # Because uvicorn's library for it is installed.
+    assert answer.status_code in {400, 403, 404}

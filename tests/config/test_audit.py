@@ -64,7 +64,7 @@ class Service(BaseHTTPRequestHandler):
 def ask_service(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[int], None]]:
-    """Return a function that has pip-audit ask a port, for two pins."""
+    """Return a function that runs pip-audit against a port, with two pins."""
     pins = ("fine==1.0", "leaky==2.0")
     (tmp_path / "requirements-dev.txt").write_text(
         "".join(f"{pin} --hash=sha256:{'0' * 64}\n" for pin in pins)
@@ -108,7 +108,7 @@ def test_pins_without_known_vulnerabilities_pass(ask_service, capsys):
 
 
 def check_failure(capsys: pytest.CaptureFixture[str], reason: str) -> None:
-    """Audit twice: an error, and a warning when the audit is optional."""
+    """Run the audit twice, and expect an error, or a warning if it is optional."""
     assert audit.main([]) == audit.NOT_AUDITED != 0
     message = capsys.readouterr().err
     assert message.startswith("audit: ERROR: no pinned version was checked")

@@ -1,4 +1,4 @@
-"""A database that the service could not work with."""
+"""System checks of unsuitable databases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.rows import make_network
 
 @pytest.fixture
 def bytes_url(running_services: None) -> Iterator[str]:
-    """Return the address of a database as a cluster under the locale C has them."""
+    """Return the URL of a database with encoding SQL_ASCII, the default of locale C."""
     url, name = services.database_url(), f"bytes_{uuid4().hex}"
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(

@@ -1,4 +1,4 @@
-"""Environment variables are parsed, or reported with their name."""
+"""Environment variables are parsed. Errors contain their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What visitors see when something goes wrong."""
+"""Error pages."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def check(answer: Any, status: HTTPStatus, title: str) -> None:
     assert "default-src 'none'" in answer["Content-Security-Policy"]
 
 
-# Without the mark of a database each query is an error: the pages do without.
+# This test may not use the database, so that a query would be an error.
 @pytest.mark.parametrize("place", PAGES)
 def test_fault_has_a_page_of_its_own_that_asks_no_database(place: str) -> None:
     check(Client(raise_request_exception=False).get(place), *PAGES[place])

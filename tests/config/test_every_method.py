@@ -1,4 +1,4 @@
-"""What each method of the registry has, new ones included: none is forgotten anywhere."""
+"""Rules for every method of the registry, including methods that are added later."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_encoded_examples_can_be_decoded() -> None:
 
 @pytest.fixture
 def pages(db: None) -> dict[str, str]:
-    """Return the pages that have something for each method."""
+    """Return the pages that list every method."""
     key = create_key(owner=User.objects.create_user("customer@example.org"))
     client = Client()
     client.force_login(key.owner)

@@ -1,6 +1,6 @@
 """Rules that hold for each URL that Django serves, including new ones.
 
-The addresses are read from the URL conf, with something for each of their arguments.
+The addresses come from the URL configuration, with a value for each argument.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ EVIL = "https://evil.example/"
 def walk(
     patterns: Sequence[URLPattern | URLResolver], start: str = "/"
 ) -> Iterator[tuple[str, URLPattern]]:
-    """Yield every address with what answers it."""
+    """Yield every address with its view."""
     for entry in patterns:
         route = start + str(entry.pattern)
         if isinstance(entry, URLResolver):
@@ -102,7 +102,7 @@ def test_forms_of_other_sites_are_refused_everywhere(superuser: User) -> None:
 
 
 def test_cookie_opens_nothing_to_programs(superuser: User) -> None:
-    """A log-in in the browser is none for what needs no token."""
+    """A session cookie does not authenticate requests to views that are exempt from CSRF."""
     client = Client(enforce_csrf_checks=True)
     client.force_login(superuser)
     for path in EXEMPT:

@@ -53,7 +53,7 @@ time.sleep(3600)
 
 
 class Keeper:
-    """A running `keep_followers`, whose followers note their process ids."""
+    """A running `keep_followers`, whose followers write their process ids to files."""
 
     def __init__(self, folder: Path, slugs: tuple[str, ...], url: str) -> None:
         self._folder = folder
@@ -109,14 +109,14 @@ def test_followers_start_and_stop_with_the_upstreams_of_their_networks(tmp_path)
     network_with_genesis("files")
     with keeping(tmp_path) as keeper:
         (pid,) = wait_until(lambda: keeper.running("first"))
-        # A network that is added while the command runs.
+        # A network is added while the command runs.
         second = network_with_genesis("second", upstreams=1)
         wait_until(lambda: keeper.running("second"))
-        # A network's first upstream.
+        # A network gets its first upstream.
         third = network_with_genesis("third")
         add_upstream(network=third, url="http://127.0.0.1:9")
         wait_until(lambda: keeper.running("third"))
-        # One of two upstreams is disabled, the only one, and one is deleted.
+        # One of two upstreams is disabled, then the only one, and another one is deleted.
         Upstream.objects.filter(pk=first.upstreams.first().pk).update(is_enabled=False)
         second.upstreams.update(is_enabled=False)
         third.upstreams.all().delete()
@@ -228,7 +228,7 @@ def test_another_command_takes_over_when_the_first_is_killed(tmp_path):
                 assert lock_holder(network_id) == holder
                 (follower,) = children(first.pid, "--one net")
                 first.kill()
-                with suppress(ProcessLookupError):  # it ends with its parent
+                with suppress(ProcessLookupError):  # the follower ends with its parent
                     os.kill(follower, signal.SIGKILL)
                 node.show(grow(chain, 2))
                 wait_until(lambda: head("net")[0] == 5)

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not let a slow machine leave a section out."""
+    """Raise the time limit, so that no section is omitted on a slow machine."""
     monkeypatch.setattr(front_page, "SECTION_MILLISECONDS", 30_000)
 
 
@@ -208,7 +208,7 @@ def test_number_of_queries_depends_on_no_number_of_rows(staff: Client) -> None:
 
     set_plan(slug="free", name="Free", credits_per_day=1_000, is_default=True)
     add(0)
-    queries()  # content types are read once
+    queries()  # Django caches content types
     before = queries()
     for number in range(1, 5):
         add(number)

@@ -14,7 +14,7 @@ def answer(request):
 
 
 class Named:
-    """An application that answers with its name."""
+    """An ASGI application that answers with its name."""
 
     def __init__(self, name):
         self.name = name

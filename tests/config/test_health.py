@@ -172,7 +172,8 @@ def test_readiness_can_demand_current_networks(lagging):
         assert answer.json()["status"] == ("ready" if status == 200 else "unavailable")
         found = answer.json()["checks"].get("lag")
         assert found is lag is None or re.fullmatch(lag, found), query
-    assert lagging.get("/readyz").status_code == 200  # nothing is demanded
+    # The request demands nothing of networks.
+    assert lagging.get("/readyz").status_code == 200
 
 
 def test_a_wrong_demand_is_named(lagging):
@@ -202,13 +203,13 @@ def test_readiness_checks_of_many_callers_cost_one_query_a_second():
         for thread in threads:
             thread.join()
     assert answers == [200] * 200
-    # A process reports its reads to the statistics when it ends, including its start.
+    # PostgreSQL's statistics include a connection's reads when it ends.
     asked = _questions() - before
     assert 0 < asked < 20 + 2 * (time.monotonic() - began)
 
 
 def _if_well(answer):
-    """Return an answer that says that nothing is missing."""
+    """Return the response of `/readyz` if the process is ready."""
     return answer if set(answer.json()["checks"].values()) == {"ok"} else None
 
 
@@ -221,7 +222,7 @@ def _unless(answer, status):
 
 
 def _questions():
-    """Return how often any process has read the heads."""
+    """Return how often all processes have read the heads."""
     from django.db import connection
 
     with connection.cursor() as cursor:
@@ -234,5 +235,5 @@ def _questions():
 
 
 def _has_ended(pid):
-    """Return whether a child process has ended; it stays for its parent to reap."""
+    """Return whether a child process has ended, without reaping it."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

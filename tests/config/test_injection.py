@@ -1,4 +1,4 @@
-"""What a client sends never becomes a header of an answer."""
+"""Text from a client never becomes a separate header of a response."""
 
 from __future__ import annotations
 
@@ -70,6 +70,6 @@ def test_no_header_becomes_another_one(service: Server, kind: str) -> None:
 
 
 def test_harmless_name_of_a_request_is_echoed(service: Server) -> None:
-    """So that the others could have been."""
+    """This shows that the ids in the other tests could have been echoed."""
     line = b"x-request-id: planted-1\r\norigin: https://a.example"
     assert b"x-request-id: planted-1" in heads(service, b"POST /v3/nk_x HTTP/1.1", line)

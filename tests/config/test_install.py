@@ -49,7 +49,7 @@ def test_only_files_with_a_pinned_hash_are_installed(tmp_path):
 
 
 def test_an_installation_that_is_up_to_date_is_left_alone(tmp_path):
-    """No pip is run: there is no `.venv` for it to work on."""
+    """pip is not run. It would fail, because there is no `.venv`."""
     (tmp_path / "config").mkdir()
     script = shutil.copy(install.__file__, tmp_path / "config" / "install.py")
     requirements = tmp_path / "requirements.txt"

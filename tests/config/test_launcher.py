@@ -1,4 +1,4 @@
-"""Only root can change to another user, so that only root can see these hold."""
+"""Tests of the launcher, which need root: only root can change to another user."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ OTHER = next(user for user in pwd.getpwall() if user.pw_uid != 0)
 WEAKEST = (
     launcher.CAP_DAC_READ_SEARCH
     if launcher.permitted_capabilities() >> launcher.CAP_DAC_READ_SEARCH & 1
-    else launcher.CAP_DAC_OVERRIDE  # a container's root has this one alone
+    else launcher.CAP_DAC_OVERRIDE  # root in a container has this capability only
 )
 
 
 @pytest.fixture
 def program(tmp_path) -> Path:
-    """Return a program that no other user can reach: it lists what it is and may."""
+    """Return a program that only root can reach. It prints its user and capabilities."""
     folder = tmp_path / "closed"
     folder.mkdir()
     path = folder / "program"

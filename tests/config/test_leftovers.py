@@ -1,4 +1,4 @@
-"""A test run that was killed is cleaned up by the next one."""
+"""A test run removes the processes and folders of an earlier one that was killed."""
 
 from __future__ import annotations
 

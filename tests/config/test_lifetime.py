@@ -1,4 +1,4 @@
-"""The embedded services' lives, in processes of their own and folders of their own."""
+"""Starts, stops and failures of the embedded services."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ with services.running(restart={restart}):
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Yield a VAR_DIR with a short path; afterwards nothing runs on it."""
+    """Yield a VAR_DIR with a short path, and stop its services afterwards."""
     path = Path(tempfile.mkdtemp(prefix="portcullis-life-"))
     yield path
     stop_everything(path)
@@ -100,7 +100,7 @@ def redis_pid(var_dir: Path) -> int:
 
 @contextmanager
 def endless_query(var_dir: Path) -> Iterator[None]:
-    """Have a server process compute for longer than any test takes."""
+    """Start a query that takes longer than any test."""
     with psycopg.connect(
         host=str(places.socket_dir(var_dir)), user="portcullis", autocommit=True
     ) as connection:
@@ -169,7 +169,7 @@ def test_what_was_committed_survives_the_killing_of_everything(folder):
         first.kill()
     os.kill(postgres_pid(folder), signal.SIGKILL)
     RedisServer(folder).stop()
-    # The number in the stale file may belong to anyone by now: to us, for example.
+    # Another process may have the id in the stale file by now, such as this one.
     lines = (folder / "postgres/data/postmaster.pid").read_text().split("\n")
     (folder / "postgres/data/postmaster.pid").write_text(
         "\n".join([str(os.getpid()), *lines[1:]])
@@ -181,7 +181,7 @@ def test_what_was_committed_survives_the_killing_of_everything(folder):
 
 
 def test_one_of_several_users_restarts_services_that_were_killed(folder):
-    """Neither the user that started them, which reaps no process, nor a query in the way."""
+    """The process that started them does not reap them, and a query is still running."""
     with ExitStack() as users:
         starter = users.enter_context(User(folder))
         assert starter.is_up()  # so that the services are its children
@@ -318,7 +318,7 @@ def test_commands_without_need_start_nothing(folder, command):
 
 
 def test_services_that_were_stopped_are_gone_for_their_starter(folder):
-    """Else Python warns, when it ends, of a subprocess that is still running."""
+    """Otherwise, Python warns at exit that a subprocess is still running."""
     script = (
         "import sys\nfrom config import services\nfrom config.embedded import processes\n"
         "for _ in range(3):\n    with services.running(): pass\n"

@@ -1,4 +1,4 @@
-"""Logs of the embedded services, which only the user of the service may read."""
+"""Logs of the embedded services, which only their user can read."""
 
 from __future__ import annotations
 

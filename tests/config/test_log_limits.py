@@ -1,4 +1,4 @@
-"""Clients that send malformed bytes do not flood the log, and hide no other line in it."""
+"""Clients that send malformed bytes neither flood the log nor hide other lines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Lines(logging.Handler):
 
 
 class Clock:
-    """Calls what was scheduled when a minute has passed."""
+    """A clock that calls scheduled functions when a test lets a minute pass."""
 
     def __init__(self) -> None:
         self.scheduled: list[Callable[[], None]] = []
@@ -103,7 +103,8 @@ def test_every_other_line_is_written(clock: Clock, lines: Lines):
         logging.getLogger("uvicorn.error.child").warning(INVALID)
     assert lines.texts.count("Exception in ASGI application\n") == 50
     assert lines.texts.count("same text") == 50
-    assert lines.texts.count(INVALID) == 51  # another logger's is another kind
+    # A line of another logger is of another kind.
+    assert lines.texts.count(INVALID) == 51
     with_trace = [record for record in lines.records if record.exc_info]
     assert len(with_trace) == 50
 
@@ -136,12 +137,13 @@ OTHER_UPGRADE = (
 
 @pytest.fixture
 def live(module_db: None) -> Iterator[Live]:
-    with live_service() as running:  # at its end, no traceback may be in the log
+    # When it stops, its log must not contain a traceback.
+    with live_service() as running:
         yield running
 
 
 def send(live: Live, *parts: bytes) -> bytes:
-    """Send bytes on a connection of its own; return what comes until it is closed."""
+    """Send bytes on a new connection. Return all that is received until it is closed."""
     address = urlsplit(live.base_url)
     received = b""
     with socket.create_connection((address.hostname, address.port), 5) as connection:

@@ -1,4 +1,4 @@
-"""The mail server is named by an address."""
+"""MAIL_URL, the address of the mail server."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_what_is_no_mail_server_is_refused_without_its_password(url: str) -> Non
 
 
 class Postbox(socketserver.StreamRequestHandler):
-    """Takes a mail, by RFC 5321."""
+    """A server that receives an email (RFC 5321)."""
 
     lines: list[str] = []
 

@@ -1,4 +1,4 @@
-"""`manage.py` as the shell sees it."""
+"""`manage.py`: its output and exit status."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_calls_are_counted_by_network_method_and_outcome_and_never_by_key(serve)
     assert found[("limiter_fallback_total",)] == 0
     assert found["dependency_up", "database"] == 1
     wait_until(lambda: service.samples()["dependency_up", "redis"] == 1)
-    assert found[("rpc_inflight",)] == 1  # this question
+    assert found[("rpc_inflight",)] == 1  # this request
     assert found[("ws_connections",)] == found[("draining",)] == 0
     assert found[("process_resident_memory_bytes",)] > 10**7
     assert service.key[3:7] not in service.text
@@ -156,7 +156,7 @@ def test_a_followed_network_is_reported_with_its_upstream(serve):
     service = serve()
 
     def samples():
-        # Rows that the database returns late are left out of a response.
+        # If the database is slow, a response omits its rows.
         found = service.samples()
         return found if ("network_head_number", "live") in found else None
 
@@ -232,7 +232,7 @@ def test_a_network_without_upstreams_has_no_follower_and_no_lag(serve):
 
 
 def test_the_rows_are_read_at_most_every_few_seconds(serve):
-    """Many requests see the same moment, and then a new one."""
+    """Many requests get the same values, and later ones get new values."""
     network = followed_network("live", url="http://127.0.0.1:9")
     service = serve()
     name = "follower_status_age_seconds", "live"

@@ -1,4 +1,4 @@
-"""What holds for the migrations of all apps."""
+"""Rules for the migrations of all apps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def added_fields() -> list[tuple[str, models.Field]]:
 
 
 def test_processes_of_the_version_before_can_go_on_adding_rows() -> None:
-    """They don't name the columns that they don't know."""
+    """Their INSERT statements lack new columns, which therefore need a default."""
     lacking = [
         name
         for name, field in added_fields()

@@ -1,4 +1,4 @@
-"""Odd addresses, queries and forms are answered, on every page, but not with 500."""
+"""Unusual addresses, queries and forms never cause status 500, on any page."""
 
 from __future__ import annotations
 

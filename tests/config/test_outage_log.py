@@ -1,4 +1,4 @@
-"""An outage of the database in the log of `manage.py serve` with all its processes."""
+"""The log of `manage.py serve` and its processes during an outage of the database."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 @contextmanager
 def serving(own: Installation, port: int, log: Path) -> Iterator[subprocess.Popen[str]]:
-    """Serve the installation's database, which is restarted by nobody but the test."""
+    """Serve the installation's database. Only the test restarts this database."""
     environ = {**os.environ, **own.env, "DATABASE_URL": own.address}
     environ |= {"PORT": str(port), "WEB_CONCURRENCY": "2"}
     with (
@@ -47,7 +47,7 @@ def serving(own: Installation, port: int, log: Path) -> Iterator[subprocess.Pope
 
 
 def statuses(base_url: str, key: str) -> list[int]:
-    """Return how pages, calls and a log-in are answered."""
+    """Return the statuses of pages, calls and a log-in."""
     call = {"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []}
     with web.Client(base_url=base_url) as http:
         answers: list[httpx.Response] = [

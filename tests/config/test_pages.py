@@ -37,7 +37,7 @@ def open_connections() -> int:
 
 
 def test_a_crowd_takes_no_more_connections_than_are_kept() -> None:
-    """Each of them has the database asked for a code of a pairing, behind one lock."""
+    """Each request looks up a pairing code, and waits for the same lock."""
 
     async def crowd(address: str) -> list[Any]:
         async with httpx.AsyncClient(
@@ -57,7 +57,8 @@ def test_a_crowd_takes_no_more_connections_than_are_kept() -> None:
         before = open_connections()
         answers = asyncio.run(crowd(f"{running.base_url}/wallet/token"))
     assert {answer.status_code for answer in answers} == {400}
-    assert 0 < max(seen) - before <= 16 + 1  # DATABASE_POOL, and the one that counts
+    # DATABASE_POOL connections, and the connection of this query.
+    assert 0 < max(seen) - before <= 16 + 1
 
 
 OF_PAGES = """
@@ -68,14 +69,14 @@ OF_PAGES = """
 
 
 def of_pages(what: str = "pid") -> set[Any]:
-    """Return the connections that pages have, or what became of a call for each."""
+    """Return an SQL expression for each database connection of pages."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {what} {OF_PAGES}")
         return {value for (value,) in cursor.fetchall()}
 
 
 def test_pages_find_the_connections_of_earlier_ones() -> None:
-    """Some more than one: what the wallet does now and then may need its own."""
+    """There may be more than one, because periodic tasks of the wallet need their own."""
     others = of_pages()
     with run_service() as running:
         page = running.base_url + "/docs/networks"
@@ -99,7 +100,7 @@ def test_connection_that_was_lost_is_replaced_unseen() -> None:
 
 
 def endless() -> Iterator[bytes]:
-    """Yield more than anybody may send, without saying how much it is."""
+    """Yield a body that is longer than allowed, in chunks."""
     for _ in range(64):
         yield b"x" * 65_536
 
@@ -140,7 +141,7 @@ def test_content_length_of_any_number_of_digits_is_understood(zeros: int) -> Non
                 head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: {kind}\r\n"
                 with socket.create_connection(address, PATIENCE_SECONDS) as client:
                     client.sendall(f"{head}content-length: {digits}\r\n\r\n".encode())
-                    with suppress(ConnectionError):  # of a request that was refused
+                    with suppress(ConnectionError):  # the request was rejected
                         client.sendall(b"code=abc")
                     assert client.recv(1000).split()[1] == expected, path
 
@@ -166,7 +167,7 @@ def test_body_that_stops_coming_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
 def test_request_that_can_not_close_its_connections_returns_its_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """When its client is gone, its thread may no longer accept work."""
+    """If the client has disconnected, its thread may no longer accept work."""
 
     def refuse() -> None:
         raise RuntimeError("CurrentThreadExecutor already quit or is broken")

@@ -1,4 +1,4 @@
-"""What the processes of the service are forked from."""
+"""The process from which the processes of the service are forked."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from tests.support.waiting import PATIENCE_SECONDS
 
 
 def test_nothing_runs_and_nothing_is_connected_before_a_fork() -> None:
-    """A fork copies neither threads nor what the other end of a connection knows."""
+    """Threads and connections would not work in a forked process."""
     forking.shared.start("tests.support.forked:end", 0).wait(PATIENCE_SECONDS)
     own = Path(f"/proc/{forking.shared.pid}")
-    assert len(list((own / "task").iterdir())) == 1  # of libraries written in C, too
+    # Including threads of libraries written in C.
+    assert len(list((own / "task").iterdir())) == 1
     opened = [os.readlink(descriptor) for descriptor in (own / "fd").iterdir()]
-    # Our connection, and the pair with which SIGCHLD ends a wait. Other connections are
+    # The connection to the starter, and the socket pair for SIGCHLD. Other connections are
     # those of processes that run.
     started = len(forked_processes())
     assert sum(name.startswith("socket") for name in opened) == 3 + started

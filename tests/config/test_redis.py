@@ -1,4 +1,4 @@
-"""The embedded Redis: one server, however slow it is."""
+"""The embedded Redis: a slow server is not started twice."""
 
 from __future__ import annotations
 

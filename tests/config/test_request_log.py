@@ -1,4 +1,4 @@
-"""Lines about requests, and that no line and no page ever holds a key."""
+"""The request log. Neither a log line nor a page contains a key."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def network():
 
 
 def lines(live, count):
-    """Return the first lines about requests; they wait for each other for a moment."""
+    """Return the first lines of the request log, which may be written with a delay."""
 
     def written():
         whole, _, _ = live.log().rpartition("\n")
@@ -150,12 +150,12 @@ def test_no_line_and_no_page_holds_a_key(network, log_format):
         pages = list(_misplace(live.base_url, key))
         wait_until(lambda: f"{key[:7]}…{key[-4:]}" in live.log())
     assert len(pages) > 20
-    for page in pages:  # the service's log is looked at as it stops
+    for page in pages:  # the service's log is checked when it stops
         assert key[7:-4] not in page
 
 
 def _misplace(base_url, key):
-    """Yield what the service answers to a key in all kinds of places."""
+    """Yield the responses to requests with a key in wrong places."""
     call = request("eth_chainId")
     with web.Client(base_url=base_url) as client:
         for path in (
@@ -178,15 +178,15 @@ def _misplace(base_url, key):
             request("eth_getStorageAt", "0x00", key),
             [request(f"eth_{key}"), request("debug_traceBlockByHash", key)],
         ):
-            # What a caller sends is told to that caller alone.
+            # Only the caller's own response may contain text from the request.
             client.post(f"/v3/{key}", json=body)
         client.post(f"/v3/{key}", content=b"\xff" + key.encode())
         yield from _search(client, key)
 
 
 def _search(client, key):
-    """Yield what the admin shows of a pasted key."""
-    # Logged in this way for the speed of the tests' password hasher.
+    """Yield the admin's pages after a search for a whole key."""
+    # `force_login`, because the service does not know the tests' password hasher.
     staff = Client()
     staff.force_login(User.objects.get(email="staff@example.org"))
     client.cookies.set("sessionid", staff.cookies["sessionid"].value)

@@ -1,4 +1,4 @@
-"""The admin with a second factor, in an installation that has it switched on."""
+"""The admin with a second factor, in an installation that requires it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def log_in(http: httpx.Client, path: str, **fields: str) -> httpx.Response:
 
 
 def one_time_password(address: str) -> str:
-    """Return what an authenticator shows that was given an otpauth:// address."""
+    """Return the current one-time password for an otpauth:// address."""
     from django_otp.oath import totp
 
     (secret,) = parse_qs(urlsplit(address).query)["secret"]
@@ -81,12 +81,12 @@ def test_admin_opens_with_a_one_time_password_and_not_without(
         asked = log_in(http, "/admin/login/")
         assert asked.status_code == 200
         assert http.get("/admin/").status_code == 302
-        # Who has several chooses one.
+        # A user with several authenticators selects one.
         (device,) = re.findall(r'<option value="(otp_totp[^"]+)">', asked.text)
         good = {"otp_device": device, "otp_token": one_time_password(address)}
         wrong = {**good, "otp_token": "12345"}
         assert log_in(http, "/admin/login/", **wrong).status_code == 200
-        # After a wrong one the next is not looked at for a second.
+        # After a wrong password, the next one is rejected unchecked for a second.
         age_failure(guarded, -1)
         assert log_in(http, "/admin/login/", **good).status_code == 200
         age_failure(guarded, 2)
@@ -95,7 +95,8 @@ def test_admin_opens_with_a_one_time_password_and_not_without(
         assert http.get("/admin/keys/apikey/").status_code == 200
     with web.Client(base_url=base_url) as other:
         assert log_in(other, "/admin/login/", **good).status_code == 200
-        assert other.get("/admin/").status_code == 302  # each counts once
+        # Each one-time password is valid once.
+        assert other.get("/admin/").status_code == 302
 
 
 @needs_chromium

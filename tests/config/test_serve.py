@@ -66,7 +66,7 @@ LIKE_MAKE = [
 def serving(
     folder: Path, port: int, command: list[str] = SERVE, **options: str
 ) -> Iterator[tuple[subprocess.Popen, str]]:
-    """Run the command until it is up; yield it with what it printed."""
+    """Start the command; yield it with its output once it serves."""
     with subprocess.Popen(
         command,
         env={**environment(folder, port), **options},
@@ -174,7 +174,7 @@ def test_a_server_that_was_killed_is_followed_by_one_that_takes_over(folder):
 
 
 def test_killed_services_are_restarted_under_the_same_workers(folder):
-    """Pages, calls, limits and announcements of changes work again by themselves."""
+    """Pages, calls, limits and notifications of changes recover without a restart."""
     port = free_port()
     with serving(folder, port) as (process, _):
         run = json.loads((folder / "run.json").read_text())
@@ -201,7 +201,7 @@ def redis_pid(folder: Path) -> int:
 
 
 def is_ready(base_url: str) -> bool:
-    """Return whether a worker has found database and Redis again."""
+    """Return whether a worker is connected to the database and Redis again."""
     answer = web.get(f"{base_url}/readyz")
     return set(answer.json()["checks"].values()) == {"ok"}
 
@@ -292,7 +292,7 @@ def test_the_first_start_with_an_upstream_needs_a_genesis(tmp_path):
 
 
 def paste(printed: str) -> dict[str, dict]:
-    """Make the printed calls as curl would, by method."""
+    """Make the printed calls like curl, and return the results by method."""
     calls = re.findall(r"^curl -s (\S+) \\\n.*-d '(.*)'$", printed, re.MULTILINE)
     answers = {}
     for url, body in calls:
@@ -304,7 +304,7 @@ def paste(printed: str) -> dict[str, dict]:
 
 
 def ask_as_the_readme_does(run: dict[str, str]) -> None:
-    """Make the README's call and compare with the answer that it shows."""
+    """Make the call of the README, and compare the response with the README's."""
     call = README.read_text().partition("## A call")[2].partition("\n## ")[0]
     body = re.search(r"-d '(.*?)'", call, re.DOTALL).group(1)
     shown = re.search(r"```json\n(.*?)\n```", call, re.DOTALL).group(1)

@@ -1,4 +1,4 @@
-"""Static files under the server that customers meet."""
+"""Static files, served by the real server."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def test_files_come_whole_in_part_and_not_again(transactional_db) -> None:
         assert client.post(place).status_code == 405
         icon = client.get("/favicon.ico", follow_redirects=True)
         assert icon.headers["content-type"] == "image/svg+xml"
-        # Django warns where it has to read a file in a thread, piece by piece.
+        # Django warns if it has to read a file in a thread.
         assert "StreamingHttpResponse" not in live.log()

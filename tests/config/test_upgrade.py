@@ -63,13 +63,13 @@ SCHEMA = [
 
 
 class Database:
-    """A database of its own, and the commands that work on it."""
+    """A separate database, and management commands on it."""
 
     def __init__(self, name: str) -> None:
         self.url = f"{services.database_url().rpartition('/')[0]}/{name}"
 
     def manage(self, *arguments: str) -> tuple[int, str]:
-        """Run a management command; return its status and what it printed."""
+        """Run a management command. Return its exit status and output."""
         done = subprocess.run(
             [sys.executable, "manage.py", *arguments],
             cwd=env.BASE_DIR,
@@ -157,7 +157,7 @@ def test_a_database_of_the_oldest_version_goes_on(
 def test_an_older_database_is_refused_without_a_change(
     old: Database, command: str
 ) -> None:
-    """Also one that its own version has migrated in part."""
+    """This includes a database that an older version has migrated partly."""
     with psycopg.connect(old.url) as connection:
         connection.execute(
             "DELETE FROM django_migrations WHERE app = 'keys' AND name LIKE '0026%'"

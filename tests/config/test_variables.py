@@ -20,7 +20,7 @@ DECLARED = [one for group in GROUPS for one in group.variables]
 
 
 def test_every_variable_is_declared_once():
-    """Each has a name of its own in one module, and its group is one of GROUPS."""
+    """No two variables have the same name, and their groups are in GROUPS."""
     named = [
         (name, value)
         for module in pkgutil.iter_modules(variables.__path__, "config.variables.")
@@ -38,7 +38,7 @@ def test_every_declared_variable_is_read():
 
 
 def test_only_the_declarations_read_settings_from_the_environment():
-    """The embedded services need PATH to start; that is no setting."""
+    """The embedded services need PATH, which is not a setting."""
     readers = ("os.environ.get(", "os.getenv(", "os.environ[")
     found = {
         name

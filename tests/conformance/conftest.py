@@ -1,4 +1,4 @@
-"""Where the conformance tests find recorded data."""
+"""The folders and parameters of the conformance tests' recorded data."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tests.support import execution_apis, geth_tracers
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Take the recorded chain and its answers from the folder of the option."""
+    """Read recorded data from the folder that the option names."""
     execution_apis.use(config.getoption("--execution-apis"))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give a test each case in the folders of recorded answers and tracer tests."""
+    """Parametrize tests with the recorded responses and tracer tests."""
     if "recorded_case" in metafunc.fixturenames:
         _parametrize_recorded(metafunc)
     if "tracer_case" not in metafunc.fixturenames:
@@ -32,7 +32,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _parametrize_recorded(metafunc: pytest.Metafunc) -> None:
-    """Give a test the recordings of each method that is served, in lexical order."""
+    """Parametrize a test with the recordings of served methods, in lexical order."""
     try:
         folder = execution_apis.folder()
     except pytest.skip.Exception as absent:

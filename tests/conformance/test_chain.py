@@ -1,4 +1,4 @@
-"""Each block, transaction and slot of the recorded chain, asked in several ways."""
+"""Requests for each block, transaction and slot of the recorded chain."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TWIN_BLOCKS = 40
 
 
 class Answers(NamedTuple):
-    """A network under test, with a client and the blocks that it serves."""
+    """The network under test, a client, and the network's blocks."""
 
     live: Live
     api: Api
@@ -51,9 +51,9 @@ def answers(module_db: None) -> Iterator[Answers]:
 
 @pytest.fixture(scope="module")
 def history() -> list[Slots]:
-    """Return every slot that was ever written as it is after each block.
+    """Return the value of every written slot after each block.
 
-    Made of the alloc and of what each block's execution changed: no rows, no queries.
+    The values come from the alloc and the blocks' executions, not from the database.
     """
     start = execution_apis.genesis()
     raw = b"".join(execution_apis.raw_blocks())
@@ -75,7 +75,7 @@ def history() -> list[Slots]:
 
 
 class Accounts(NamedTuple):
-    """Every account that ever existed as it is after each block, and all code."""
+    """Every account after each block, and all code."""
 
     states: list[dict[str, AccountValue | None]]
     codes: dict[bytes, bytes]
@@ -83,7 +83,7 @@ class Accounts(NamedTuple):
 
 @pytest.fixture(scope="module")
 def accounts() -> Accounts:
-    """Return the accounts, made of the alloc and of what each block changed."""
+    """Return the accounts, computed from the alloc and each block's changes."""
     start = execution_apis.genesis()
     raw = b"".join(execution_apis.raw_blocks())
     verified, _ = verify_chain(start, raw)
@@ -190,7 +190,7 @@ def test_every_slot_is_right_after_every_block(
             address: [word(state[address, int(slot, 16)]) for slot in slots]
             for address, slots in positions.items()
         }
-        # By number it is read, by hash it comes from the cache or the other way round.
+        # One of the two responses, by number and by hash, comes from the cache.
         names: list[Any] = [block["number"], {"blockHash": block["hash"]}]
         for name in names if int(block["number"], 16) % 2 else reversed(names):
             found = answers.api.result("eth_getStorageValues", positions, name)
@@ -291,7 +291,7 @@ def test_networks_with_the_same_blocks_do_not_mix(
     ]
     assert changed
     with answers.live.api(**way) as twin:
-        for _ in range(2):  # the second time out of the cache
+        for _ in range(2):  # the second response comes from the cache
             assert twin.result("eth_blockNumber") == hex(_TWIN_BLOCKS)
             assert answers.api.result("eth_blockNumber") == hex(len(answers.blocks))
             for api, seen in ((answers.api, True), (twin, False)):

@@ -1,4 +1,4 @@
-"""Calls with all kinds of arguments and overrides, beside a geth with the same chain."""
+"""Calls with various arguments and overrides, compared with a geth of the same chain."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def cases() -> Iterator[tuple[str, list[Any]]]:
         for target in ("slot", "loop", "revert", "code", "destroy", "create", "refund"):
             call = {"to": to["forward"], "input": "0x" + "00" * 32 + "00" * 12}
             call["input"] += to[target][2:]
-            if target != "loop":  # which takes us more than 5 s
+            if target != "loop":  # which takes this service more than 5 s
                 yield method, [call]
             yield method, [{**call, "gas": hex(200_000)}]
         for target in (A, to["slot"], NOBODY, f"0x{2:040x}"):

@@ -103,13 +103,13 @@ def tracer_of(folder: str) -> str:
 
 
 def answer(case: Case, tracer: str) -> Any:
-    """Return what the service answers: a program, or a case's record."""
+    """Return the service's result for a case, from a program or from its trace record."""
     if tracer in BUNDLED_TRACERS:
         return run_program(case, tracer)
     recorded, codes = record(case)
     made = NATIVE[tracer](dict(case.tracer_config)).derive(recorded, codes)
     if not case.tracer_config and tracer in ("callTracer", "prestateTracer"):
-        # The default answers are stored as such.
+        # Results with default options are stored.
         if tracer == "callTracer":
             stored, size = (
                 fill_calls(recorded.calls, recorded.document),

@@ -60,7 +60,7 @@ def by_hash(content: Any) -> dict[str, Any]:
 
 
 def test_block_from_the_pool_is_the_recorded_one(api: Api) -> None:
-    """The other recorded transactions pay less than the lowest tip of built blocks."""
+    """Blocks are built without the other recorded transactions, whose tips are too low."""
     params, expected = from_pool()
     sent = {raw for (raw,), _ in recorded(SEND) if not raw.startswith("0x03")}
     sent |= set(expected["executionPayload"]["transactions"])

@@ -1,4 +1,4 @@
-"""Receipts of the recorded chain, held against the roots that consensus has of them."""
+"""Receipts of the recorded chain, compared with the receipt roots of the headers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def text(value: bytes) -> str:
 
 
 def decoded(document: dict[str, Any]) -> Receipt:
-    """Return the receipt that consensus knows, out of what is answered."""
+    """Convert a receipt object to the receipt of the consensus rules."""
 
     def number(name: str) -> int:
         return int(document[name], 16)

@@ -1,4 +1,4 @@
-"""Recorded answers of ethereum/execution-apis, against the live endpoint.
+"""Recorded responses of ethereum/execution-apis, compared with the live endpoint's.
 
 `pytest tests/conformance --execution-apis DIR` takes the recordings from another folder.
 Answers are compared as hive's rpc-compat does: the texts of errors may differ. If only the
@@ -50,7 +50,7 @@ def api(module_db: None) -> Iterator[Api]:
 class Exchange(NamedTuple):
     """A recorded request with its answer.
 
-    is_spec_only: whether another result is right if it has the documented form.
+    is_spec_only: whether a different result is valid if it matches the schema.
     """
 
     sent: str
@@ -94,7 +94,7 @@ def check_result(method: str, result: Any) -> None:
 
 
 def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a name that stands twice in an object."""
+    """Reject an object with duplicate names."""
     document = dict(members)
     assert len(document) == len(members), members
     return document
