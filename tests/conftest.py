@@ -23,7 +23,7 @@ from tests.support import leftovers
 from tests.support.service import run_service
 from tests.support.waiting import PATIENCE_SECONDS
 
-# Speed belongs in benchmarks, so that no property has a deadline.
+# Benchmarks measure speed. No property test has a deadline.
 settings.register_profile(
     "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -61,7 +61,7 @@ def django_db_setup(
     """
     with django_db_blocker.unblock():
         names = setup_databases(verbosity=0, interactive=False)
-        # Every test begins with the rows that a flush leaves, such as unlimited plans.
+        # Every test starts with the rows that a flush keeps, such as the default plan.
         call_command("flush", verbosity=0, interactive=False)
     yield
     with django_db_blocker.unblock():
@@ -97,7 +97,7 @@ def module_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     database fixture, because its end would empty the database before the next test.
     """
     with django_db_blocker.unblock():
-        if not connection.is_usable():  # terminated since the module began
+        if not connection.is_usable():  # the connection was terminated in the meantime
             connection.close()
         yield
         call_command("flush", verbosity=0, interactive=False)
@@ -157,7 +157,7 @@ runs alone at the end.
 """
 
 
-@pytest.hookimpl(trylast=True)  # they have been shuffled by then
+@pytest.hookimpl(trylast=True)  # after they were shuffled
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first. The test processes take files in this order."""
     order = {name: place for place, name in enumerate(LONGEST)}
@@ -165,7 +165,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Return the number of test processes: they wait a third of the time."""
+    """Return the number of test processes. It exceeds the processors, because tests wait."""
     return max(2, (os.cpu_count() or 1) * 3 // 2)
 
 
@@ -177,7 +177,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_configure() -> None:
-    """Let pytest-xdist wait until its processes have ended.
+    """Make pytest-xdist wait until its processes have ended.
 
     They clean up at their end. By default, it kills those that take more than ten
     seconds, and Python warns of subprocesses that are still running.

@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> int:
 
 
 def report(path: Path, verdict: Verdict, unknown: Counter[tuple[Status, str]]) -> None:
-    """Print a failure; count what was not run by its reason."""
+    """Print a failure. Count tests that were not run, by reason."""
     if verdict.status is Status.FAILED:
         detail = " ".join(verdict.detail.split())
         print(f"FAILED {path}::{verdict.name}: {detail}", flush=True)
@@ -81,7 +81,7 @@ def report(path: Path, verdict: Verdict, unknown: Counter[tuple[Status, str]]) -
 
 
 def progress(counts: Counter[Status], running: list[Running]) -> str:
-    """Return the line that says how far the run is, and what takes long."""
+    """Return the progress line, with the tests that take long."""
     now = time.monotonic()
     long = [
         f"{worker.task.path.name}::{worker.test} ({now - worker.since:.0f} s)"
@@ -114,6 +114,6 @@ def summarize(
 
 
 if __name__ == "__main__":
-    # As an exception, so that the worker processes are ended as well.
+    # An exception, so that the worker processes are ended as well.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.exit(main(sys.argv[1:]))

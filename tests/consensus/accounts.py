@@ -1,4 +1,4 @@
-"""Expected accounts (`postState`, `state`) against the accounts that are there."""
+"""Comparison of expected accounts (`postState`, `state`) with the actual ones."""
 
 from __future__ import annotations
 

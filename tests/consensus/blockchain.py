@@ -87,7 +87,7 @@ def check_insertion(place: str, import_block: Any, exception: str) -> None:
 
 
 def _is_late(error: Exception) -> bool:
-    """Return whether a block was rejected only for the results of its transactions."""
+    """Return whether a block was rejected only because of the results of its transactions."""
     return isinstance(error, InvalidBlock) and error.field in OUTCOME_FIELDS
 
 

@@ -1,4 +1,4 @@
-"""A chain in memory that blocks are imported into, as the importer would.
+"""A chain in memory, into which blocks are imported as by the importer.
 
 Blocks may come in any order of branches. Each one is executed and verified by
 `nodeapi.chain.verification`; total difficulty and height choose the head.
@@ -29,7 +29,7 @@ class UnknownParent(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A verified block: where its children start, and what it changed."""
+    """A verified block, with the position of its children and its changes."""
 
     position: Position
     changes: Changes
@@ -38,7 +38,7 @@ class _Node:
 class TestChain:
     """Verified blocks by hash, and the head among them."""
 
-    __test__ = False  # no class of tests, whatever its name begins with
+    __test__ = False  # the name begins with Test, but this is not a test class
 
     def __init__(
         self, config: ChainConfig, genesis: Block, pre: Mapping[str, Any]

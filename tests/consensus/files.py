@@ -67,7 +67,7 @@ def _tests(name: str, fixture: Mapping[str, Any]) -> Iterator[Test]:
 
 
 def _format(fixture: Mapping[str, Any]) -> str:
-    """Return how a fixture names its own format, or the fields that it has."""
+    """Return the format that a fixture names, or otherwise its fields."""
     info = fixture.get("_info")
     if isinstance(info, dict):
         for key in ("fixture-format", "fixture_format"):
@@ -82,7 +82,7 @@ def _raise_format(name: str) -> None:
 
 
 def execute(name: str, test: Callable[[], None]) -> Verdict:
-    """Execute a test. Every exception is a verdict: one test never ends a run."""
+    """Execute a test. An exception becomes its verdict, and does not end the run."""
     try:
         test()
     except UnknownNetwork as error:

@@ -71,7 +71,7 @@ MERGE = "ArrowGlacierToParisAtDiffC0000"
 
 
 def grown(network, blocks=7):
-    """Return a chain in which a transition at block 5 or 15,000 s has happened."""
+    """Return a chain beyond a fork transition at block 5 or at 15,000 s."""
     is_timed = network in TIME_TRANSITIONS
     chain = new_chain(network, seconds_per_block=2500 if is_timed else 12)
     for number in range(1, blocks + 1):
@@ -162,7 +162,7 @@ def test_blob_schedule_and_chain_id_come_from_the_fixture():
 
 
 def test_the_branch_with_the_greatest_total_difficulty_becomes_the_head():
-    """Blocks come branch by branch, so that states are needed again."""
+    """Blocks arrive branch by branch, so that earlier states are needed again."""
     chain = new_chain("Frontier")
     chain.send(ALICE, KEEPER)
     first = chain.block()
@@ -249,7 +249,7 @@ def test_blocks_that_are_no_rlp_are_rejected(cancun):
 
 
 def block_with_bad_transaction(chain):
-    """Return a block with the roots of an execution that left its creation out."""
+    """Return a block whose roots do not include its creation transaction."""
     twin = chain.fork()
     transaction = twin.send(ALICE, CREATE_ADDRESS, bytes(49_153), gas=2_000_000)
     empty = chain.fork().block()
@@ -267,7 +267,7 @@ def test_an_invalid_transaction_rejects_its_block(cancun):
 
 
 def test_a_block_rejected_only_for_its_roots_does_not_hide_an_accepted_transaction():
-    """Before Shanghai long init code is allowed: the transaction itself is valid."""
+    """Long init code is allowed before Shanghai, so that the transaction is valid."""
     chain = grown("Paris", 2)
     fixture = blockchain_fixture("Paris", chain)
     bad = block_with_bad_transaction(chain)

@@ -1,4 +1,4 @@
-"""State fixtures: every entry of `post`, held against geth's roots and hashes."""
+"""State fixtures: every entry of `post`, compared with geth's roots and hashes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def filled(network, **options):
 
 
 def run(fixture):
-    """Run all entries; return how many there were."""
+    """Run all entries, and return their number."""
     entries = list(state_subtests(fixture))
     for _, network, index in entries:
         run_state_test(fixture, network, index)

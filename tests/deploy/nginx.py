@@ -1,4 +1,4 @@
-"""A real nginx with the configuration of deploy/, on ports and a certificate of ours."""
+"""A real nginx with the configuration of deploy/, and with test ports and a certificate."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ http {{
 class Proxy:
     """A running nginx.
 
-    url: where it speaks TLS. plain_url: where it does not.
+    url: its base URL with TLS. plain_url: the one without TLS.
     """
 
     def __init__(self, folder: Path, port: int, plain_port: int, pid: int) -> None:
@@ -54,24 +54,25 @@ class Proxy:
         self._pid = pid
 
     def connect(self, source: str) -> ssl.SSLSocket:
-        """Return a connection from an address of this machine, with TLS."""
+        """Open a TLS connection from a loopback address."""
         plain = socket.create_connection(
             ("127.0.0.1", self.port), PATIENCE_SECONDS, (source, 0)
         )
         return self.tls.wrap_socket(plain, server_hostname=SITE)
 
     def temporary_bytes(self) -> int:
-        """Return how much nginx has in files for bodies and answers, deleted ones too."""
+        """Return the bytes in nginx' temporary files, including deleted files."""
         size = 0
         for descriptor in Path(f"/proc/{self._pid}/fd").iterdir():
-            with suppress(FileNotFoundError):  # it has been closed by now
+            # The file has been closed in the meantime.
+            with suppress(FileNotFoundError):
                 target = os.readlink(descriptor)
                 if target.startswith((f"{self._folder}/body", f"{self._folder}/proxy")):
                     size += descriptor.stat().st_size
         return size
 
     def log(self) -> str:
-        """Return all that nginx has written, of requests and of errors."""
+        """Return the content of nginx' access and error logs."""
         names = ("access.log", "error.log", "start.log")
         return "".join((self._folder / name).read_text() for name in names)
 
@@ -80,7 +81,7 @@ class Proxy:
 def nginx(upstreams: list[int], replace: tuple[str, str] = ("", "")) -> Iterator[Proxy]:
     """Run nginx in front of the ports of services on this machine.
 
-    replace: what stands in the configuration, and what a test has in its place.
+    replace: texts of the configuration, and their replacements.
     """
     with tempfile.TemporaryDirectory(prefix="portcullis-nginx-") as name:
         folder = Path(name)
@@ -105,14 +106,14 @@ def nginx(upstreams: list[int], replace: tuple[str, str] = ("", "")) -> Iterator
 
 
 def _site(upstreams: list[int], folder: Path, port: int, plain_port: int) -> str:
-    """Return deploy/nginx.conf as a site would have it, but for places and ports."""
+    """Return deploy/nginx.conf as a site uses it, with other paths and ports."""
     text = Template((ROOT / "deploy" / "nginx.conf").read_text()).safe_substitute(
         PORTCULLIS_SITE=SITE,
         PORTCULLIS_UPSTREAM=" ".join(
             f"server 127.0.0.1:{each} max_fails=0;" for each in upstreams
         ),
     )
-    text = re.sub(r"listen \[::\].*", "", text)  # not every machine has IPv6
+    text = re.sub(r"listen \[::\].*", "", text)  # the machine may lack IPv6
     text = text.replace("listen 80", f"listen 127.0.0.1:{plain_port}")
     text = text.replace("listen 443", f"listen 127.0.0.1:{port}")
     text = text.replace("/etc/portcullis/tls", str(folder))

@@ -1,4 +1,4 @@
-"""Dockerfile, compose.yaml, nginx.conf and the units agree with the code, and run."""
+"""Dockerfile, compose.yaml, nginx.conf and the systemd units match the code, and run."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def instructions() -> list[tuple[str, str]]:
 
 
 def instructions_text() -> str:
-    """Return all of them."""
+    """Return the Dockerfile's instructions as one text."""
     return "\n".join(" ".join(one) for one in instructions())
 
 
@@ -74,7 +74,7 @@ def image_environment() -> dict[str, str]:
 
 
 def filled(value: Any) -> str:
-    """Return a value of compose.yaml with what a site gives."""
+    """Return a value of compose.yaml with a site's variables filled in."""
 
     def fill(match: re.Match[str]) -> str:
         name, kind, default = match.groups()
@@ -113,7 +113,7 @@ def test_image_runs_as_an_unprivileged_user_on_a_supported_python() -> None:
 
 
 def test_commands_of_the_image_make_and_run_a_service(tmp_path: Path) -> None:
-    """Everything that the Dockerfile says but to install, in an empty folder."""
+    """All instructions of the Dockerfile except installations run in an empty folder."""
     context = tmp_path / "image"
     copy_context(context)
     environ = {
@@ -146,7 +146,7 @@ def test_commands_of_the_image_make_and_run_a_service(tmp_path: Path) -> None:
     with subprocess.Popen(start, cwd=context, env={**environ, **nowhere}) as service:
         wait_until(lambda: service.poll() is not None or is_healthy())
         assert service.poll() is None
-        # It reads the file that it shows.
+        # The page shows a file, which it reads.
         shown = web.get(f"http://127.0.0.1:{environ['PORT']}/docs/changelog")
         assert shown.status_code == 200
         service.terminate()
@@ -154,7 +154,7 @@ def test_commands_of_the_image_make_and_run_a_service(tmp_path: Path) -> None:
 
 
 def copy_context(folder: Path) -> None:
-    """Copy what .dockerignore lets into the image."""
+    """Copy the files that .dockerignore does not exclude."""
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     left_out = [line.removeprefix("**/") for line in lines if line.startswith("**/")]
 
@@ -193,7 +193,7 @@ def test_compose_is_ready_for_production() -> None:
 
 
 def test_compose_asks_for_the_health_of_what_serves_pages_alone() -> None:
-    """The health check of the image would fail for ever in a service without a port."""
+    """The image's health check would always fail in a service without a port."""
     asked = {name for name, service in OURS.items() if service["healthcheck"] == {}}
     assert asked == {"web"}
     left = [OURS[name]["healthcheck"] for name in OURS if name not in asked]
@@ -204,14 +204,14 @@ def test_compose_has_web_trust_the_proxy_and_no_other() -> None:
     place = COMPOSE["services"]["proxy"]["networks"]["front"]["ipv4_address"]
     (network,) = COMPOSE["networks"]["front"]["ipam"]["config"]
     assert ip_address(place) in ip_network(network["subnet"])
-    # Else `web`, which may come first, would be given it.
+    # Otherwise `web`, if started first, could get this address.
     assert ip_address(place) not in ip_network(network["ip_range"])
     assert environment("web")["FORWARDED_ALLOW_IPS"] == place
     assert all("ports" not in COMPOSE["services"][name] for name in (*OURS, "database"))
 
 
 def test_compose_has_a_proxy_that_stays_while_web_is_replaced() -> None:
-    """Compose replaces with a service all that depend on it, and callers hang up."""
+    """Compose also restarts services that depend on a replaced one, which drops clients."""
     proxy = COMPOSE["services"]["proxy"]
     assert "depends_on" not in proxy
     upstream = proxy["environment"]["PORTCULLIS_UPSTREAM"]
@@ -219,7 +219,7 @@ def test_compose_has_a_proxy_that_stays_while_web_is_replaced() -> None:
         r"resolver 127\.0\.0\.11 valid=1s .*server web:8000 resolve ", upstream
     )
     (zone,) = re.findall(r"zone (\w+) ", upstream)
-    assert f"shared:{zone}:" not in nginx_conf()  # all zones share one space of names
+    assert f"shared:{zone}:" not in nginx_conf()  # names of zones are global
 
 
 def test_workers_have_the_time_to_leave() -> None:
@@ -273,9 +273,9 @@ def test_nginx_limits_connections_as_the_service_does() -> None:
 
 
 def test_nginx_logs_where_systemd_lets_it() -> None:
-    """A unit's output is a socket, which can't be opened as /dev/stdout.
+    """The output of a systemd unit is a socket, which can't be opened as /dev/stdout.
 
-    nginx' image links these two to its own output.
+    In nginx' image, these two files are links to its output.
     """
     logs = set(re.findall(r"(?:access|error)_log (/\S+)", nginx_conf()))
     assert logs == {"/var/log/nginx/access.log", "/var/log/nginx/error.log"}
@@ -323,7 +323,7 @@ def deploy_md() -> str:
 
 
 def steps_of_an_upgrade() -> tuple[list[str], list[str]]:
-    """Return the commands that docs/upgrading.md has, for systemd and for compose."""
+    """Return the commands in docs/upgrading.md, for systemd and for compose."""
     text = (ROOT / "docs" / "upgrading.md").read_text()
     section = text.partition("\n## Every upgrade\n")[2].partition("\n## ")[0]
     blocks = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
@@ -360,7 +360,7 @@ def test_upgrade_with_systemd_migrates_while_no_other_command_runs() -> None:
     assert len(timers) == 2
     steps, _ = steps_of_an_upgrade()
     migration = steps.index("systemctl start portcullis@migrate")
-    # A timer that is stopped lets the job that it has started go on.
+    # Stopping a timer does not stop the job that it has started.
     (stop,) = steps[:migration]
     kept = {"portcullis-follow"}
     assert kept < set(installs.split())

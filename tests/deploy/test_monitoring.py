@@ -85,7 +85,7 @@ def labels() -> dict[str, dict[str, set[str]]]:
         text = web.get(f"http://127.0.0.1:{port}/metrics").text
     found: dict[str, dict[str, set[str]]] = {}
     for family in text_string_to_metric_families(text):
-        # The library names a counter without its ending, also if it has no sample.
+        # The library omits the suffix of a counter's name, even without samples.
         kinds = {
             "counter": ["_total"],
             "histogram": ["_bucket", "_sum", "_count"],
@@ -122,7 +122,7 @@ def test_variables_of_the_dashboard_list_labels_that_exist(labels):
 
 
 def test_names_of_metrics_are_found():
-    """The expressions that the tests above read with regular expressions."""
+    """The regular expressions of the tests above find names in PromQL."""
     for expression, names in (
         ("max by (network) (a_b) > 3", {"a_b"}),
         (
@@ -139,7 +139,7 @@ def test_names_of_metrics_are_found():
 
 
 def test_the_dashboard_loads_unchanged():
-    """Grafana asks for nothing when it is imported: its data source is a variable."""
+    """Its data source is a variable, so that Grafana asks no questions at the import."""
     assert "__inputs" not in DASHBOARD
     assert DASHBOARD.get("id") is None
     (source, *_) = DASHBOARD["templating"]["list"]

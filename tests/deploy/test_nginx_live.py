@@ -1,4 +1,4 @@
-"""Two services behind a real nginx, with the configuration that a site would have."""
+"""Two services behind a real nginx, with the configuration of a site."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def proxy(services: list[Live]) -> Iterator[Proxy]:
 
 
 def client(proxy: Proxy, source: str = HERE, **headers: str) -> httpx.Client:
-    """Return a client of the proxy that comes from an address."""
+    """Return a client of the proxy with a source address."""
     transport = httpx.HTTPTransport(verify=proxy.tls, local_address=source)
     return httpx.Client(
         base_url=proxy.url, transport=transport, headers=headers, timeout=60
@@ -162,7 +162,7 @@ def test_long_body_is_refused_as_the_service_does_it(
 def test_unfinished_bodies_are_neither_on_the_disk_nor_kept_by_the_service(
     services: list[Live], proxy: Proxy
 ) -> None:
-    """100 MB of them, of which the services may keep 2 × 64 MiB, and answer the others."""
+    """The bodies have 100 MB. The services buffer at most 2 × 64 MiB, and answer others."""
     key = services[0].new_key()
     body = b" " * 5_000_000
     before = proxy.temporary_bytes()
@@ -170,7 +170,7 @@ def test_unfinished_bodies_are_neither_on_the_disk_nor_kept_by_the_service(
         clients = [stack.enter_context(proxy.connect(HERE)) for _ in range(40)]
         answered = 0
         for each in clients:
-            with suppress(OSError):  # the answer came before the end of the body
+            with suppress(OSError):  # the response arrived before the end of the body
                 each.sendall(head_of(key, len(body) + 1) + body)
             answered += has_begun(each)
         assert proxy.temporary_bytes() == before
@@ -194,7 +194,7 @@ def test_long_bodies_reach_the_service(services: list[Live], proxy: Proxy) -> No
 def test_slow_reader_is_served_and_one_that_reads_nothing_is_disconnected(
     alpha: None,
 ) -> None:
-    """As slow as 400 bytes a second are with limits of 20 minutes and 5 minutes."""
+    """With the limits of this test, the reader is as slow as 400 bytes/s in production."""
     env = {**BEHIND_TLS, "STALL_SECONDS": "1"}
     shorter = ("send_timeout 1200s", "send_timeout 4s")
     with live_service(env=env) as live:
@@ -220,7 +220,7 @@ def test_slow_reader_is_served_and_one_that_reads_nothing_is_disconnected(
 
 
 def large_batch(live: Live) -> tuple[bytes, int]:
-    """Return a batch and the length of its response, more than proxies buffer."""
+    """Return a batch, and the length of its response, which exceeds a proxy's buffers."""
     calls = [request("eth_getBlockByNumber", "latest", True)] * 1000
     body = json.dumps(calls).encode()
     with live.api() as api:
@@ -230,7 +230,7 @@ def large_batch(live: Live) -> tuple[bytes, int]:
 
 
 def read_all(connection: socket.socket) -> bytes:
-    """Return what comes until the end of the connection, or its reset."""
+    """Return all that is received until the connection is closed or reset."""
     received = b""
     with suppress(OSError):
         while part := connection.recv(2**20):
@@ -252,7 +252,7 @@ def test_connections_of_an_address_are_limited(services: list[Live]) -> None:
         def is_refused() -> bool:
             with client(proxy, HERE) as http:
                 answer = ask(http, key, "eth_chainId")
-            if answer.status_code == 200:  # some heads are still on their way
+            if answer.status_code == 200:  # some response headers have not arrived yet
                 return False
             assert answer.status_code == 429
             reason = answer.json()["error"]["data"]["reason"]
@@ -270,7 +270,7 @@ def head_of(key: str, length: int) -> bytes:
 
 
 def has_begun(connection: socket.socket) -> bool:
-    """Return whether there is an answer, or the connection has ended."""
+    """Return whether a response has begun, or the connection has ended."""
     connection.settimeout(0.05)
     try:
         connection.recv(1)
@@ -446,7 +446,7 @@ def test_no_call_is_lost_while_one_service_after_the_other_is_replaced(
 
 
 async def _ask_while(proxy: Proxy, key: str, steps: list[Any]) -> list[int]:
-    """Return the statuses of calls that are made while things happen."""
+    """Return the statuses of calls that are made during some steps."""
     found: list[int] = []
     is_over = False
     body = json.dumps(request("eth_blockNumber"))

@@ -1,4 +1,4 @@
-"""Several processes under load: Redis goes and comes, workers leave and are killed."""
+"""Several processes under load, while Redis is stopped and workers end or are killed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WORKERS = 2
 
 @dataclass
 class Load:
-    """Clients that ask on and on, and how they were answered.
+    """Clients that make calls continuously, and the responses to them.
 
     answers: when each request was sent, when it was answered (Unix seconds), and the
         status; 0 for a connection that broke.
@@ -49,7 +49,7 @@ class Load:
         return {status for _, _, status in self.answers}
 
     async def run(self, path: str, scenario: Callable[[], None]) -> None:
-        """Ask while a scenario goes on in a thread."""
+        """Make calls while a scenario runs in a thread."""
 
         async def ask_on() -> None:
             async with httpx.AsyncClient(timeout=PATIENCE_SECONDS) as http:
@@ -60,7 +60,7 @@ class Load:
             try:
                 scenario()
             finally:
-                connections.close_all()  # of this thread
+                connections.close_all()  # the connection of this thread
 
         clients = [asyncio.create_task(ask_on()) for _ in range(self.clients)]
         try:
@@ -79,13 +79,13 @@ class Load:
         self.answers.append((sent, time.time(), status))
 
     def more(self, count: int = 100) -> None:
-        """Wait until so many more requests have been answered."""
+        """Wait until `count` further requests have been answered."""
         seen = len(self.answers)
         wait_until(lambda: len(self.answers) >= seen + count)
 
 
 def fallbacks(live: Live) -> float:
-    """Return how many leases all processes have taken without Redis."""
+    """Return the number of leases that all processes have taken without Redis."""
     found = 0.0
     for inner in live.server.inner:
         text = httpx.get(f"http://127.0.0.1:{inner.getsockname()[1]}/metrics").text
@@ -107,7 +107,7 @@ def test_redis_goes_and_comes_and_no_request_fails() -> None:
         own_redis() as redis,
         live_service(WORKERS, {"REDIS_URL": redis.url}, with_metrics=True) as live,
     ):
-        # Far more than the clients can spend, so that all of them must be let in.
+        # More than the clients can spend, so that no request may be rejected.
         wide = f"{live.base_url}/v3/{limited_key(live, 100_000, 200_000)}"
         narrow = f"{live.base_url}/v3/{limited_key(live, 1, 100)}"
         patient, flood = Load(), Load(clients=2)
@@ -141,14 +141,14 @@ def test_redis_goes_and_comes_and_no_request_fails() -> None:
 
 
 def _has_settled(live: Live, load: Load) -> bool:
-    """Return whether requests are answered without a fallback among them."""
+    """Return whether requests are answered without a lease taken without Redis."""
     before = fallbacks(live)
     load.more(50)
     return fallbacks(live) == before
 
 
 def calls_counted() -> int:
-    """Return how many calls the statistics have: of each span the same."""
+    """Return the number of calls in the statistics, which is equal for each span."""
     by_span = dict(UsageBucket.objects.values_list("span").annotate(Sum("calls")))
     (calls,) = set(by_span.values()) or {0}
     return calls
@@ -165,7 +165,7 @@ def test_leaving_processes_answer_and_count_all_that_was_sent_to_them() -> None:
 
 
 async def _ask_until_told_to_go(live: Live, key: str) -> list[int]:
-    """Ask as a load balancer does: of `/readyz` first. Return the calls' statuses."""
+    """Make calls like a load balancer, after asking `/readyz`. Return their statuses."""
     statuses: list[int] = []
 
     async def client() -> None:
@@ -210,17 +210,17 @@ def test_killed_process_loses_what_it_had_not_written_and_no_more() -> None:
             after.more()
 
         asyncio.run(after.run(path, kill))
-        # Those that were in the process, eight at most, broke; the rest was answered.
+        # The killed process had at most eight requests, which failed.
         broken = sum(status == 0 for _, _, status in after.answers)
         assert after.statuses() <= {200, 0}
         assert broken <= 2 * after.clients
-    # All of them have left by now, and written what they had.
+    # All workers have ended by now, and have written their counts.
     later = sum(sent > replaced for sent, _, _ in after.answers)
     assert later <= calls_counted() - written <= len(after.answers)
 
 
 class _supervised:
-    """Has dead workers replaced for the time of a `with` block."""
+    """Replace dead workers during a `with` block."""
 
     def __init__(self, live: Live) -> None:
         self._live = live
@@ -252,7 +252,7 @@ def test_key_is_rolled_under_load_and_ends_at_its_second(live: Live) -> None:
         old.more()
         rolled = roll_key(api_key=api_key, overlap=timedelta(hours=1))
         live.secrets.append(rolled.secret)
-        # The rest of the hour passes here.
+        # Let the rest of the hour pass.
         ends = timezone.now() + timedelta(seconds=2)
         version = KeyVersion.objects.exclude(expires_at=None).get(api_key=api_key)
         version.expires_at = ends

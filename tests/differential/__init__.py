@@ -3,13 +3,13 @@
     make differential             # the sample chain, the scenarios, the recorded chain
     make differential ARGS=sample
 
-The oracle is `ethereum-execution`, the executable specification of Ethereum (EELS). It
-lives in a virtual environment of its own, `.venv-eels`, because its dependencies and
-ours don't agree, and runs in a process of its own (`oracle.py`), which is told nothing
-but the genesis state and the blocks. It executes them, holds receipts, gas and state
-root against each header, and writes down every instruction. Then the same blocks are
-executed here as for a trace, and every instruction is compared: position, opcode, gas
-left, cost, depth, refund counter, stack, memory and return data, and which one failed.
+The oracle is `ethereum-execution`, the executable specification of Ethereum (EELS). It has
+a separate virtual environment, `.venv-eels`, because its dependencies conflict with ours. It
+runs in a separate process (`oracle.py`), whose input is only the genesis state and the
+blocks. The oracle executes the blocks, compares receipts, gas and state root with each
+header, and records every instruction. The same blocks are then executed here as for a trace.
+Every instruction is compared: position, opcode, remaining gas, cost, depth, refund counter,
+stack, memory, return data, and whether it failed.
 
-For developers alone, not part of the tests: it takes minutes.
+This is a tool for developers and not part of the tests, because it takes minutes.
 """

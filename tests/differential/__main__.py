@@ -32,7 +32,7 @@ class Mismatch(Exception):
 
 
 class Recorder:
-    """A tracer that writes down what the oracle does."""
+    """A tracer that records the same values as the oracle."""
 
     wants_steps = True
     wants_frames = False
@@ -84,7 +84,7 @@ class Recorder:
 
 
 def compare(case: Case, folder: Path) -> Counter[str]:
-    """Hold a chain's instructions against the oracle's; return how many per fork."""
+    """Compare a chain's instructions with the oracle's. Return their numbers by fork."""
     traced, told = [], []
     for origin, changes in case.executed():
         told.append(told_block(origin, changes))
@@ -127,7 +127,7 @@ def _compare_transaction(
     *,
     has_authorizations: bool,
 ) -> None:
-    # The specification adds what authorisations bring after the execution, geth before.
+    # EELS adds the refunds of authorizations after the execution, geth before it.
     granted = ours[0][REFUND] - theirs[0][REFUND] if ours and theirs else 0
     if granted and not has_authorizations:
         raise Mismatch(f"{place}: refund begins with {granted}")
@@ -145,7 +145,8 @@ def _differences(
     ours: list[Any], theirs: list[Any], granted: int
 ) -> Iterator[str] | list[str]:
     compared = {PC, OP, GAS, DEPTH, FAILED, STACK, MEMORY, RETURNED}
-    if not ours[FAILED]:  # what an instruction would have cost is not agreed upon
+    # The two report different costs for an instruction that failed.
+    if not ours[FAILED]:
         compared |= {COST, REFUND}
     if theirs[RETURNED] is None:
         compared.discard(RETURNED)

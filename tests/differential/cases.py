@@ -31,7 +31,7 @@ SPECIFIED_AS = {"petersburg": "constantinople"}
 
 
 class Case:
-    """A chain: its genesis and its blocks, with what each is executed on."""
+    """A chain: its genesis, and its blocks with the state on which each is executed."""
 
     def __init__(self, name: str, genesis: dict[str, Any], blocks: list[bytes]) -> None:
         self.name = name
@@ -61,7 +61,7 @@ class Case:
             line = [Generation(head, uncles), *line][:256]
 
     def told(self, blocks: list[Any]) -> dict[str, Any]:
-        """Return what the oracle is told; blocks: `told_block` of each."""
+        """Return the input of the oracle. blocks: `told_block` of each."""
         fork = self._config.genesis_fork(self._first.header.timestamp)
         return {
             "chain_id": self._config.chain_id,
@@ -84,7 +84,7 @@ def _specified(fork: str) -> str:
 
 
 def told_block(origin: Origin, changes: Changes) -> list[Any]:
-    """Return what the oracle is told of a block."""
+    """Return a block in the oracle's input format."""
     fork, told = origin.fork.name, None
     if fork == NOT_SPECIFIED:
         told = {

@@ -1,4 +1,4 @@
-"""Executes blocks with the executable specification, and writes down every instruction.
+"""Executes blocks with the executable specification, and records every instruction.
 
     python oracle.py CASE OUT
 
@@ -23,7 +23,7 @@ from ethereum_types.numeric import U64, U256, Uint
 
 
 class Recorder:
-    """Takes the specification's trace events."""
+    """Receives the specification's trace events."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -60,13 +60,13 @@ class Recorder:
                 self._fail(evm, event.error)
 
     def _fail(self, evm: Any, error: Any) -> None:
-        if hasattr(error, "code"):  # no opcode: it was not begun
+        if hasattr(error, "code"):  # no opcode: the instruction has not begun
             self._entries.append(entry(evm, error.code))
         self._entries[-1][6] = True
         self._priced = True
 
     def flush(self) -> None:
-        """Write the transaction that is over."""
+        """Write the entries of the completed transaction."""
         if self._hash:
             self._out.write(json.dumps([self._hash.hex(), self._entries]) + "\n")
         self._entries, self._hash = [], b""
@@ -92,7 +92,7 @@ def entry(evm: Any, op: int) -> list[Any]:
 
 
 def refund_of(evm: Any) -> int:
-    """Return the refund counter of a frame and those that wait for it."""
+    """Return the refund counter of a frame and of its callers."""
     total = 0
     while evm is not None:
         total += int(evm.refund_counter)
@@ -123,12 +123,12 @@ class Chain:
         self._chain = self._fork.BlockChain([genesis], state, self._chain_id)
 
     def add(self, name: str, raw: bytes) -> None:
-        """Execute a block; the specification holds it against its header."""
+        """Execute a block, which the specification compares with its header."""
         self._move_to(name)
         self._fork.state_transition(self._chain, self._decode(raw))
 
     def take_over(self, name: str, raw: bytes, changes: dict[str, Any]) -> None:
-        """Apply a block's given outcome if it results in the header's state root."""
+        """Apply given changes of a block if they result in the header's state root."""
         self._move_to(name)
         accounts = accounts_of(self._chain.state)
         for address, change in changes.items():
@@ -173,7 +173,7 @@ class Chain:
 
 
 def accounts_of(state: Any) -> dict[bytes, tuple[int, int, bytes, dict[int, int]]]:
-    """Return all that a state holds, by address."""
+    """Return all accounts of a state, by address."""
     result = {}
     for address, account in state._main_trie._data.items():
         storage = state._storage_tries.get(address)
@@ -188,7 +188,7 @@ def accounts_of(state: Any) -> dict[bytes, tuple[int, int, bytes, dict[int, int]
 
 
 def load(name: str) -> Any:
-    """Return a fork's module. Seals and uncles are not what is compared."""
+    """Return a fork's module, without its checks of seals and uncles."""
     fork = importlib.import_module(f"ethereum.forks.{name}.fork")
     fork.validate_header = lambda *_: None
     fork.validate_ommers = lambda *_: None

@@ -58,7 +58,7 @@ def _push(value: int) -> bytes:
 
 
 def program(choose: random.Random, fork: str) -> bytes:
-    """Return code that mostly finds on the stack what it needs."""
+    """Return code whose instructions mostly have enough operands on the stack."""
     prices = price_list(FORKS.get(fork, FORKS["osaka"]))
     valid = [opcode for opcode in _OPCODES if prices[opcode].is_valid]
     code = b"".join(_push(choose.choice(_NUMBERS[:8])) for _ in range(8))

@@ -1,1 +1,1 @@
-"""A Django app of the tests' own, whose one command takes the place of Django's `flush`."""
+"""A Django app for tests, whose only command replaces Django's `flush`."""

@@ -1,4 +1,4 @@
-"""Frames to run in tests: on our State, and on py-evm's own Computation."""
+"""Call frames for tests, on this project's State and on py-evm's own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def execution_context(**changes: Any) -> ExecutionContext:
 
 
 def new_state(fork: Fork | str, **context: Any) -> Any:
-    """Return a state of ours on an empty world, in which the sender has ether."""
+    """Return this project's state on a world in which only the sender has ether."""
     fork = LADDER[fork] if isinstance(fork, str) else fork
     state = fork.new_state(World(MemoryState()), execution_context(**context))
     state.set_balance(SENDER, 1000 * ETHER)
@@ -44,7 +44,7 @@ def new_state(fork: Fork | str, **context: Any) -> Any:
 
 
 def stock_state(name: str) -> Any:
-    """Return the same, with py-evm's own frames, opcodes and precompiles."""
+    """Return the same state with py-evm's own frames, opcodes and precompiles."""
     fork = LADDER[name]
     base = fork.base_state_class.__mro__[2]
     state_class = type("Stock", (WorldState, base), {})

@@ -90,7 +90,7 @@ def test_blocks_have_three_or_four_parts():
 def test_damaged_block_is_refused_or_is_another_block(data):
     raw = bytearray(encode_block(BLOCK))
     for _ in range(data.draw(st.integers(1, 3))):
-        # The header's bytes are most of all, the lists behind it more telling.
+        # Most bytes belong to the header, but the lists after it have more cases.
         place = data.draw(st.integers(540, len(raw) - 1) | st.integers(0, len(raw) - 1))
         raw[place] = data.draw(st.integers(0, 255))
     try:
@@ -121,7 +121,7 @@ def test_senders_of_all_forks_are_recovered():
     nonces = {}
     for block in execution_apis.blocks():
         for transaction in block.transactions:
-            # A wrong key would be an account without money, and out of step.
+            # With a wrong key, the sender would have no ether and another nonce.
             assert transaction.sender in funded
             assert transaction.nonce == nonces.get(transaction.sender, 0)
             nonces[transaction.sender] = transaction.nonce + 1

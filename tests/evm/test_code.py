@@ -7,7 +7,7 @@ from evm.code import Code, JumpDestinationCache, JumpDestinations
 
 
 def positions(code: bytes) -> set[int]:
-    # In any order: what is known of one position must not decide about another.
+    # The order of the positions varies, because results are cached.
     order = random.Random(len(code)).sample(range(len(code) + 40), len(code) + 40)
     found = JumpDestinations(code)
     first = {position for position in order if position in found}
@@ -53,7 +53,7 @@ def test_reading_ends_with_a_stop_and_seeks_come_back():
 
 
 def test_destinations_take_little_more_memory_than_the_code():
-    # Hundreds of them are kept: a set of positions would have 3 MB for each.
+    # Hundreds are cached. A set of positions would take 3 MB for each.
     code = b"\x5b" * 49_152
     tracemalloc.start()
     try:
@@ -79,5 +79,5 @@ def test_the_oldest_destinations_are_removed_when_the_memory_is_used_up():
     assert cache.get(codes[-1]) is cache.get(codes[-1])
     assert cache.get(codes[0]) is not first
     assert kept < 6 * len(codes[0])
-    # Code that alone exceeds the limit can be executed, too.
+    # Code that exceeds the limit by itself can still be executed.
     assert 0 in cache.get(b"\x5b" * 10**6)

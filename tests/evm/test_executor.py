@@ -1,4 +1,4 @@
-"""Transactions around their calls: whether they may run, what they pay, what remains."""
+"""Transactions: their validation, payment of gas, and settlement."""
 
 from dataclasses import replace
 

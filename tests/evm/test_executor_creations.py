@@ -15,7 +15,7 @@ def push(data):
 
 
 def store(init_code):
-    """Return code that puts up to 32 bytes at the start of memory."""
+    """Return code that writes up to 32 bytes to the start of memory."""
     return push(init_code.ljust(32, b"\x00")) + b"\x5f\x52"
 
 
@@ -45,7 +45,7 @@ def test_a_collision_burns_the_gas_and_keeps_the_nonce():
 
 def test_a_contract_made_in_the_transaction_can_be_destroyed_by_it():
     state = state_of("prague")
-    # Creates one, then another, and only then has the first destroy itself.
+    # The code creates two contracts, and then makes the first one destroy itself.
     code = create(DESTRUCTIBLE) + create(DESTRUCTIBLE) + b"\x50" + CALL_TOP
     state.set_code(CONTRACT, code)
     frame, _ = run(state, signed(gas=10**6))
@@ -70,7 +70,7 @@ def test_contracts_made_in_another_transaction_are_forgotten():
     state = state_of("cancun")
     run(state, signed(to=b"", data=DESTRUCTIBLE))
     child = create_address(ALICE.address, 0)
-    # A nested creation in the second transaction does not bring the first one's back.
+    # A nested creation in the second transaction does not restore the first contract.
     code = create(DESTRUCTIBLE) + b"\x50" + push(child) + CALL_TOP
     state.set_code(CONTRACT, code)
     run(state, signed(nonce=1, gas=10**6))

@@ -130,7 +130,7 @@ def test_a_precompile_runs_although_its_account_delegates():
     sent = signed(to=PRECOMPILE, data=b"\x12\x34", value=1)
     frame, gas_used = run(state, sent)
     assert frame.output == sha256(b"\x12\x34").digest()
-    assert gas_used == 21_104  # as geth 1.17.2 says
+    assert gas_used == 21_104  # the text of geth 1.17.2
 
 
 @pytest.mark.parametrize("opcode", ["CALL", "CALLCODE", "DELEGATECALL", "STATICCALL"])
@@ -141,7 +141,7 @@ def test_every_call_of_a_delegating_precompile_runs_it(opcode):
     state.set_code(CONTRACT, assemble(code))
     frame, _ = run(state, signed())
     assert frame.stack == [1, int.from_bytes(sha256().digest(), "big")]
-    # The delegate is paid for, and warm afterwards, all the same.
+    # The access to the delegate is charged nevertheless, and makes it warm.
     assert state.is_address_warm(OTHER)
 
 

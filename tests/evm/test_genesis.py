@@ -181,7 +181,7 @@ def test_faulty_field_is_refused_by_name(fields):
 
 
 def state_root(accounts):
-    """Return the root by the reference trie."""
+    """Return the state root, computed by the reference trie."""
     state = HexaryTrie({})
     for address, account in accounts.items():
         storage = HexaryTrie({})

@@ -24,7 +24,7 @@ BLOB_GAS = 131_072
 
 
 def child(parent, fork, **changes):
-    """Return a header that keeps all rules towards its parent, but for the changes."""
+    """Return a header that is valid after its parent, except for the changes."""
     fields = {
         "parent_hash": parent.hash,
         "number": parent.number + 1,
@@ -220,7 +220,7 @@ def test_extra_data_distinguishes_the_sides_of_the_dao_fork(
 
 
 class Family:
-    """Eight blocks in a row, one of which is to have uncles."""
+    """Eight consecutive blocks. The uncles are checked for the last one."""
 
     def __init__(self):
         self.headers = [MINED]

@@ -1,4 +1,4 @@
-"""The loop and its shortcuts against py-evm's own, instruction by instruction."""
+"""The interpreter loop, compared with py-evm's for every instruction."""
 
 import gc
 import random
@@ -48,13 +48,13 @@ def push(value):
 
 
 def kind(error):
-    """Return which of py-evm's errors it is; ours may be one more precisely."""
+    """Return py-evm's class of an error, which may be a base of our class."""
     kinds = (c for c in type(error).__mro__ if c.__module__ == "eth.exceptions")
     return next(kinds, None)
 
 
 def number(topic):
-    """Return a topic as py-evm has it; ours are bytes."""
+    """Return a topic as a number, as in py-evm. Ours are bytes."""
     return int.from_bytes(topic, "big") if isinstance(topic, bytes) else topic
 
 
@@ -218,7 +218,7 @@ def test_a_replaced_opcode_is_called_as_it_is():
 
 
 def test_calls_nest_1024_deep():
-    # Each frame counts itself in slot 0 and calls the contract again.
+    # Each frame increments slot 0 and calls the contract again.
     call_self = bytes.fromhex("6001600054016000556000808080803061c350 5a03f1")
     state = new_state("homestead")
     frame = call(state, call_self, gas=200_000_000)
@@ -228,7 +228,7 @@ def test_calls_nest_1024_deep():
 
 @pytest.mark.parametrize("ending", ["00", "60006000fd", "01", "fe", "600056", "f0"])
 def test_a_frame_is_freed_when_its_call_ends(ending, monkeypatch):
-    # Without input it calls itself with some.
+    # Without input, the contract calls itself with input.
     code = bytes.fromhex("600160005236601b57 6000600060016000600030 5af100")
     code = code.ljust(0x1B, b"\x00") + bytes.fromhex("5b" + ending)
     state, frames = new_state("osaka"), []

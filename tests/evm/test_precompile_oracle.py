@@ -1,4 +1,4 @@
-"""Native precompiled contracts against py-evm's, which are pure Python.
+"""Native precompiled contracts, compared with py-evm's, which are pure Python.
 
 `make differential-precompiles` compares 10,000 inputs of each.
 """
@@ -51,7 +51,7 @@ def test_a_contract_agrees_with_py_evm(name):
 
 
 def test_prices_of_every_fork_are_py_evms():
-    """All but MODEXP's, which EIP-198 prices by the input: see test_precompiles."""
+    """MODEXP is excluded, because its price depends on the input; see test_precompiles."""
     for fork in ("byzantium", "istanbul", "berlin", "cancun", "prague"):
         ours, theirs = new_state(fork), stock_state(fork)
         table = getattr(tables, fork.upper())
@@ -77,7 +77,7 @@ def test_sums_of_products_cost_what_py_evm_takes(pairs):
 
 
 class Priced(Exception):
-    """Raised once a contract has named its price."""
+    """Raised when a contract has charged its price."""
 
 
 class Meter:
@@ -150,7 +150,7 @@ def test_blake2f_takes_millions_of_rounds():
     data = (3_000_000).to_bytes(4, "big") + bytes(208) + b"\x01"
     assert blake2.gas(data) == 3_000_000
     digest = blake2.compress(data).hex()
-    assert digest[:32] == "de0cc0f860aee43a714a2237f3c8668e"  # geth's
+    assert digest[:32] == "de0cc0f860aee43a714a2237f3c8668e"  # the result of geth
 
 
 @pytest.mark.parametrize("function", [bn254.add, bn254.multiply, bn254.pairing])

@@ -1,4 +1,4 @@
-"""The built-in networks: block 0 has the known hash, and forks begin when they did."""
+"""The built-in networks: the hash of block 0, and the activation of forks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Blocks' worth of trouble: what once was executed otherwise than by the rules.
+"""Regression tests: transactions that earlier versions executed wrongly.
 
-Each was found by executing generated blocks with execution-specs as well.
+Each error was found by comparing generated blocks with execution-specs.
 """
 
 import pytest
@@ -45,7 +45,8 @@ def test_init_code_may_have_any_length_before_shanghai():
 
 
 def leave_ripemd160_empty(fork, value):
-    """Run a transaction that fails after calling the precompile; is the account left?"""
+    """Run a transaction that fails after it has called RIPEMD-160's precompile.
+    Return whether the precompile's account still exists."""
     state = new_state(fork)
     state.set_balance(SIGNER.address, ETHER)
     state.set_balance(CONTRACT, ETHER)

@@ -1,4 +1,4 @@
-"""Vectors: EIP-155's own example; the others are signed here, and by eth-account."""
+"""Transactions of all types. EIP-155's example, and others signed by eth-account."""
 
 import dataclasses
 
@@ -168,7 +168,7 @@ def test_replay_protection_is_that_of_the_eip():
 
 def test_senders_are_recovered_ahead_and_bad_signatures_left_alone(monkeypatch):
     good = sign_transaction(FIELDS["blob"], KEY)
-    # No point of the curve has this as its x coordinate.
+    # No point of the curve has this x coordinate.
     bad = decode_transaction(changed(good, -2, b"\x05"))
     recover_senders([bad, good])
     with monkeypatch.context() as patch:

@@ -1,4 +1,4 @@
-"""The trie against the reference library, and against its own rows."""
+"""The trie, compared with the reference library and with its own rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def from_nibbles(nibbles: list[int]) -> bytes:
     return bytes.fromhex("".join(f"{nibble:x}" for nibble in nibbles))
 
 
-# Keys that share long prefixes, part at any depth, or differ in the last nibble.
+# Keys that share long prefixes, diverge at any depth, or differ in the last nibble.
 _tails = st.lists(st.integers(0, 2), min_size=3, max_size=3)
 _crafted_keys = st.builds(
     lambda depth, tail, fill: from_nibbles(([fill] * depth + tail + [1] * 64)[:64]),
@@ -159,7 +159,7 @@ def test_nodes_inside_their_parent_have_no_row_and_change_all_the_same():
     trie = PathTrie(OWNER, rows, None)
     trie.update(dict.fromkeys(keys, b"\x01"))
     rows.store(trie)
-    # The extension is long and holds the branch, which holds both leaves.
+    # The extension embeds the branch, which embeds both leaves.
     assert list(rows.rows) == [b""]
     again = PathTrie(OWNER, rows, trie.root_hash())
     again.update({keys[0]: b"\x02"})

@@ -1,4 +1,4 @@
-"""The cache that the tries of a network share: what it spares, and its size."""
+"""The cache that the tries of a network share: saved reads, and its size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_values_that_are_known_are_changed_without_a_look_at_their_leaves():
     content = {key: b"value of " + key for key in keys}
     cache = NodeCache(10_000)
     warm = PathTrie(OWNER, rows, root, cache)
-    warm.update(content)  # which changes nothing, and fills the cache
+    warm.update(content)  # this update changes nothing, and fills the cache
     assert warm.root_hash() == root
     rows.store(warm)
     rows.questions.clear()
@@ -67,7 +67,7 @@ def test_a_warm_update_asks_nothing():
     second.update(changes[1], changes[0].__getitem__)
     root = second.root_hash()
     assert rows.questions == []
-    # What is remembered wrongly is read instead.
+    # A wrong cached value is ignored, and the leaf is read.
     rows.store(second)
     third = PathTrie(OWNER, rows, root, cache)
     third.update(changes[0], lambda key: b"something else")
@@ -127,7 +127,7 @@ def test_a_trie_that_does_not_fit_is_read_as_it_is_needed():
         trie.root_hash()
     assert len(rows.questions) >= 20
     assert rows.asked_below == [b""]
-    # Neighbours come once, and stay no longer than others.
+    # Neighbours are read once, and evicted like other nodes.
     assert len(cache) <= 600 + 400
 
 
@@ -140,7 +140,7 @@ def test_the_cache_keeps_to_its_size_and_the_nodes_in_use():
         trie.update({key: source.randbytes(40) for key in source.sample(keys, 30)})
         root = trie.root_hash()
         rows.store(trie)
-        # One update's own nodes may stand above the limit until the next.
+        # The nodes of one update may exceed the limit until the next update.
         assert len(cache) <= 600 + 150
     rows.questions.clear()
     trie = PathTrie(OWNER, rows, root, cache)

@@ -1,4 +1,4 @@
-"""Proofs of keys, accepted by the reference library."""
+"""Proofs of keys, which the reference library verifies."""
 
 from __future__ import annotations
 

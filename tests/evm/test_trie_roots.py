@@ -1,4 +1,4 @@
-"""Roots built in one pass, against the reference library."""
+"""Roots built in one pass, compared with the reference library's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journaled world, held against one that copies everything at each checkpoint."""
+"""The journaled world, compared with a model that copies everything at checkpoints."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Below:
 
 
 class Model:
-    """The same, as plain dictionaries that are copied whole."""
+    """The same state as plain dictionaries, which are copied at each checkpoint."""
 
     def __init__(self) -> None:
         self.accounts: dict[Address, list[Any]] = {
@@ -66,7 +66,7 @@ class Model:
 
 
 class WorldMachine(RuleBasedStateMachine):
-    """Does the same to both, and compares all that can be read."""
+    """Applies the same operations to the world and the model, and compares all reads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -180,7 +180,7 @@ class WorldMachine(RuleBasedStateMachine):
                 if self.model.slots.get((address, slot), 0)
                 != Below.slots.get((address, slot), 0)
             }
-            # A slot that was destroyed and written anew may stand there unchanged.
+            # A slot that was destroyed and written again may be listed although it is unchanged.
             found = changes.storage.get(address, {})
             assert {**found, **slots} == found
             for slot in found.keys() - slots.keys():

@@ -146,7 +146,7 @@ def test_precompiled_contracts_run_although_their_accounts_delegate() -> None:
         calls(*wanted, **accounts), calls(*wanted), calls(*wanted, sha256=moved)
     )
     assert [[o.error is None for o in block.outcomes] for block in blocks] == [
-        [False, False],  # An override of its code replaces a precompiled contract,
+        [False, False],  # An override of the code replaces a precompiled contract,
         [False, True],  # in one block only.
         [True, True],
     ]

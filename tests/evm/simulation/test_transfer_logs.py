@@ -36,7 +36,7 @@ def transfer(sender: bytes, to: bytes, value: int) -> tuple[Any, ...]:
 
 
 def calling(kind: str, to: bytes, value: int) -> str:
-    """Return source that calls an account with a value, or none in kinds without it."""
+    """Return source that calls an account, with a value if the opcode has one."""
     paid = f"PUSH {value} " if kind in ("CALL", "CALLCODE") else ""
     return f"PUSH 0 PUSH 0 PUSH 0 PUSH 0 {paid}PUSH20 0x{to.hex()} GAS {kind} POP "
 

@@ -1,4 +1,4 @@
-"""Frames run step by step, with every reported cost held against what was taken."""
+"""Frames that run step by step. Each reported cost is compared with the charged gas."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.evm.frames import new_state
 
 
 class CountingFrame:
-    """Mixed in before a frame: counts what calls gave back and creations were given."""
+    """Mixin before a frame. It counts gas returned by calls and passed to creations."""
 
     returned = 0
     given = 0
@@ -29,10 +29,10 @@ class CountingFrame:
 
 
 class CostChecker:
-    """A tracer that compares, step by step, and keeps the reported values.
+    """A tracer that compares costs with the charged gas, and keeps the reported values.
 
-    What an instruction took is looked up when the next one of its frame is reported,
-    or when its frame is over.
+    The charged gas is known when the next instruction of the frame is reported, or
+    when the frame ends.
     """
 
     wants_steps = True
@@ -78,7 +78,7 @@ class CostChecker:
             )
 
     def finish(self) -> None:
-        """Compare what is left when the outermost frame is over."""
+        """Compare the remaining instructions when the outermost frame has ended."""
         self._close_deeper(0)
 
     def _close_deeper(self, depth: int) -> None:
@@ -86,7 +86,7 @@ class CostChecker:
             self._compare_at_end(*self._open.pop(deeper))
 
     def _compare_at_end(self, frame: Any, *before: Any) -> None:
-        # A creation has paid for its code by now.
+        # A creation has been charged for its code by now.
         if frame._error is None and not frame.msg.is_create:
             self._compare(frame.gas_remaining, frame, *before)
 
@@ -104,7 +104,7 @@ class CostChecker:
         if op in ("CREATE", "CREATE2"):
             taken -= frame.given - given
             if frame.given == given and taken > cost:
-                return  # a collision burns what it was to be given
+                return  # a collision uses up the gas of the init code
         assert taken == cost, (op, taken, cost)
         self.checked += 1
 
