@@ -64,7 +64,7 @@ class Proxy:
         """Return the bytes in nginx' temporary files, including deleted files."""
         size = 0
         for descriptor in Path(f"/proc/{self._pid}/fd").iterdir():
-            # The file has been closed in the meantime.
+            # The file may have been closed in the meantime.
             with suppress(FileNotFoundError):
                 target = os.readlink(descriptor)
                 if target.startswith((f"{self._folder}/body", f"{self._folder}/proxy")):

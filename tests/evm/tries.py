@@ -1,4 +1,4 @@
-"""Tries to change in tests: rows in a dictionary, and the reference library's trie."""
+"""Tries for tests: rows in a dictionary, and the reference library's trie."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OWNER = b"\x11" * 32
 
 
 class Rows:
-    """Rows of one trie in a dictionary; counts the questions it is asked."""
+    """The rows of one trie in a dictionary, with a count of the queries."""
 
     def __init__(self) -> None:
         self.rows: dict[bytes, bytes] = {}
@@ -50,7 +50,7 @@ def keccak(data: bytes) -> bytes:
 
 
 def reachable_rows(reference: HexaryTrie) -> dict[bytes, bytes]:
-    """Return the rows that a trie must have, walked from the reference's root."""
+    """Return the rows that a trie must have, found from the reference trie's root."""
     rows: dict[bytes, bytes] = {}
 
     def walk(item: object, path: bytes) -> None:

@@ -1,4 +1,4 @@
-"""A chain whose transactions are hard to show, each in a way of its own."""
+"""A chain with transactions that are difficult to show on a page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FORKS = (
 )
 
 _PROGRAMS = {
-    # Reverts with what it is called with.
+    # Reverts with its input.
     COMPLAINER: "CALLDATASIZE PUSH 0 DUP1 CALLDATACOPY CALLDATASIZE PUSH 0 REVERT",
     # Calls an account without code; the input is the number of calls.
     WIDE: """
@@ -42,7 +42,7 @@ _PROGRAMS = {
         PUSH 0 DUP1 CALLDATASIZE PUSH 0 DUP1 ADDRESS GAS CALL
         bottom: PUSH 32 CALLDATASIZE SUB PUSH 32 REVERT
     """,
-    # Something of everything.
+    # Makes calls, logs and changes of all kinds.
     MIXED: """
         CALLDATASIZE PUSH 0 DUP1 CALLDATACOPY
         PUSH 7 PUSH 1 SSTORE  PUSH 0 PUSH 2 SSTORE
@@ -68,7 +68,7 @@ _PROGRAMS = {
 
 
 def genesis() -> dict[str, object]:
-    """Return a genesis in which the contracts are there."""
+    """Return a genesis with the contracts."""
     alloc: dict[str, object] = {ALICE.address.hex(): {"balance": hex(10**24)}}
     for address, program in _PROGRAMS.items():
         text = program.replace("@LOGGER", f"0x{LOGGER.hex()}")
@@ -113,5 +113,5 @@ def side_block() -> Block:
 
 
 def blocks() -> list[Block]:
-    """Return the chain's blocks, and the one beside it."""
+    """Return the chain's blocks and the side block."""
     return [*build().blocks, side_block()]

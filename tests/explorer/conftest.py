@@ -30,7 +30,7 @@ def staff(hard_network: None) -> Client:
 
 @pytest.fixture
 def customer() -> User:
-    """Return a new customer: what hangs on one is kept, so that each test has its own."""
+    """Return a new customer. Each test has its own, because pages cache their rights."""
     return User.objects.create_user(f"customer{next(_numbers)}@example.org", PASSWORD)
 
 

@@ -1,4 +1,4 @@
-"""Pages of the chain of hard transactions: where they are, and how they are read."""
+"""Paths of pages about the chain of `tests.explorer.chain`, and their parsing."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def see(user: User, path: str) -> HttpResponse:
 
 
 class Balanced(HTMLParser):
-    """Sees whether every element is closed in its place."""
+    """Checks that every HTML element is closed in the right place."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Uploaded ABIs: whose names are shown to whom, and what is rejected."""
+"""Uploaded ABIs: the visitors to whom their names are shown, and invalid uploads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who sees the pages of blocks and transactions, and from where."""
+"""Access to the pages of blocks and transactions."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_search_without_access_says_how_to_request_it(customer):
 
 
 def without_token(page: Any) -> bytes:
-    """Return a page without what is another each time: the token of its forms."""
+    """Return a page without the CSRF token of its forms, which differs each time."""
     return re.sub(rb'(name="csrfmiddlewaretoken" value=)"\w+"', rb"\1", page.content)
 
 

@@ -99,7 +99,7 @@ def test_calls_within_transactions_count_as_internal(client: Client) -> None:
 
 def test_the_receiver_of_tokens_alone_is_in_no_transaction(client: Client) -> None:
     page = text(client.get(path(BOB)))
-    assert len(listed(page)) == 1  # the one that was sent to the account itself
+    assert len(listed(page)) == 1  # the transaction that the account has sent to itself
 
 
 @pytest.mark.parametrize(

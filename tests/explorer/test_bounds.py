@@ -55,7 +55,7 @@ def test_bars_lead_to_calls_that_are_there(staff):
 
 @pytest.fixture
 def changed_record() -> Any:
-    """Give the record of a transaction, to be changed for the time of a test."""
+    """Return a transaction's record, and restore it after the test."""
     place = {"block": row(REVERTED).block_id, "index": REVERTED}
     kept = TransactionRecord.objects.filter(**place)
     before = kept.values("calls", "prestate", "details", "calls_size").get()

@@ -1,4 +1,4 @@
-"""Decoded calls, logs and token transfers on pages; and data that do not fit."""
+"""Decoded calls, logs and token transfers on pages, and malformed data."""
 
 from __future__ import annotations
 

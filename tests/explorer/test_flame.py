@@ -1,4 +1,4 @@
-"""Bars of the flame graph are as wide as the gas, and few enough to be drawn."""
+"""The flame graph: widths of bars by gas, and the limit of their number."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_narrow_neighbours_are_one_bar_that_counts_them():
     assert (merged.x, merged.width) == ("0.000%", "1.000%")
     assert merged.title.startswith("100 short calls, 1 of them failed: 1,000 gas")
     assert merged.target == 2
-    # One call by itself is itself, and wide enough to be seen.
+    # A single narrow call has its own bar, which is wide enough to be visible.
     assert graph.bars[-1].width == "0.600%"
     assert len(graph.bars) == 4
 

@@ -1,4 +1,4 @@
-"""What the pages of blocks and transactions show."""
+"""The content of the pages of blocks and transactions."""
 
 from __future__ import annotations
 

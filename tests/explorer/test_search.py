@@ -34,7 +34,7 @@ ALICE = checksummed(chain.ALICE.address)
 
 @pytest.fixture
 def one_network(customer: User) -> User:
-    """A customer who sees the network `hard` alone."""
+    """Return a customer who only sees the network `hard`."""
     issue_key(
         owner=customer, networks=[Network.objects.get(slug="hard")], may_trace=True
     )
@@ -42,7 +42,7 @@ def one_network(customer: User) -> User:
 
 
 def searched(user: User, query: str) -> str:
-    """Return where a search leads."""
+    """Return the path to which a search redirects."""
     response = see(user, f"/explore/search?q={query}")
     assert response.status_code == HTTPStatus.FOUND
     return response["Location"]
@@ -127,7 +127,7 @@ def test_an_empty_search_explains_itself(staff: Client) -> None:
 
 @contextmanager
 def alike(slug: str, begin: int, count: int) -> Iterator[None]:
-    """Add transactions to a block whose hashes begin with fedc and end with a number."""
+    """Add transactions whose hashes begin with fedc and end with a number."""
     block = Block.objects.get(network__slug=slug, number=2, is_canonical=True)
     document = block.transactions.first().document
     Transaction.objects.bulk_create(
@@ -146,7 +146,7 @@ def alike(slug: str, begin: int, count: int) -> Iterator[None]:
 
 
 def test_results_of_a_short_prefix_are_limited(staff: Client) -> None:
-    """Transactions whose hashes begin alike, more than a page shows."""
+    """More transactions than a page shows have hashes with the same prefix."""
     with alike("hard", 0, 500):
         page = text(staff.get("/explore/search?q=0xfedc"))
     assert page.count("/tx/0xfedc") == 20

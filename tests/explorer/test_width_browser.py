@@ -1,4 +1,4 @@
-"""What a contract says does not widen the explorer's page, whatever characters it has."""
+"""Text from a contract does not widen the explorer's page, whatever its characters."""
 
 from __future__ import annotations
 

@@ -48,13 +48,13 @@ _PROGRAMS = {
         PUSH 68 CALLDATALOAD PUSH 36 CALLDATALOAD PUSH 4 CALLDATALOAD
         PUSH {topic(TRANSFER)} PUSH 0 PUSH 0 LOG4 STOP
     """,
-    # Logs its input after topic and receiver as a batch of ERC-1155, from nobody.
+    # Logs its input as a batch of ERC-1155 from address 0, with topic and receiver.
     GAMES: """
         PUSH 64 CALLDATASIZE SUB PUSH 64 PUSH 0 CALLDATACOPY
         PUSH 32 CALLDATALOAD PUSH 0 CALLER PUSH 0 CALLDATALOAD
         PUSH 64 CALLDATASIZE SUB PUSH 0 LOG4 STOP
     """,
-    # Logs its input, after topic 0, with two topics more.
+    # Logs its input with topic 0 and two further topics.
     FORGER: """
         PUSH 32 CALLDATASIZE SUB PUSH 32 PUSH 0 CALLDATACOPY
         PUSH 2 PUSH 1 PUSH 0 CALLDATALOAD

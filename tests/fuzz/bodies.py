@@ -1,4 +1,4 @@
-"""Generated request bodies, valid and invalid, and rules for every answer."""
+"""Generated request bodies, valid and invalid, and checks of the responses."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ _batches = st.lists(_messages, max_size=5) | st.builds(
 
 
 def _dump(value: Any, ascii_only: bool) -> bytes:
-    """Write JSON, or nearly: Python's NaN and Infinity are left in."""
+    """Encode as JSON, except that Python's NaN and Infinity are allowed."""
     text = json.dumps(value, ensure_ascii=ascii_only)
     return text.encode("utf-8", "surrogatepass")
 
@@ -141,7 +141,7 @@ _closed_nests = st.builds(
         + b"}"
     ),
     st.sampled_from([10, 500, 1000, 1025, 5000, 50_000]),
-    # The last two are beyond the quick parser, and are read by the other one.
+    # orjson rejects the last two, which the standard library parses.
     st.sampled_from([b"", b"1e5", b'"\\ud800"']),
 )
 _duplicates = st.builds(
@@ -175,7 +175,7 @@ bodies = (
 
 
 def check_body(client: httpx.Client, body: bytes) -> None:
-    """POST a body to the client's base URL and hold the answer against JSON-RPC."""
+    """POST a body to the client's base URL, and check the response by JSON-RPC's rules."""
     response = client.post("", content=body, headers=JSON_HEADERS)
     assert response.status_code in STATUSES, (response.status_code, body)
     assert response.headers["content-type"] == "application/json"

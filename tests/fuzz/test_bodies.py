@@ -30,13 +30,13 @@ def client(live: Live) -> Iterator[httpx.Client]:
 
 
 def throw(client: httpx.Client, count: int) -> None:
-    """POST generated bodies and hold each answer against JSON-RPC."""
+    """POST generated bodies, and check each response by JSON-RPC's rules."""
 
     @settings(
         max_examples=count,
         deadline=None,
         database=None,
-        # The smallest body that fails is worth its time, a second explanation is not.
+        # Shrinking a failing body is worth its time. The explain phase is not.
         phases=[Phase.generate, Phase.shrink],
         suppress_health_check=list(HealthCheck),
     )
@@ -60,5 +60,5 @@ def test_every_body_gets_an_answer_in_json_rpc(
     throw(client, BODIES - BODIES // 5)
     assert resident_bytes(live) - before < 64 * MEBIBYTE
     assert all(psutil.Process(pid).is_running() for pid in workers)
-    # Nothing of what a client may send is worth a line.
+    # No request may cause a line in the log.
     assert live.log() == ""

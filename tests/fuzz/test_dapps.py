@@ -102,7 +102,7 @@ def parts(module_db: None) -> Iterator[tuple[asyncio.Runner, Wallet]]:
 
 @pytest.fixture(scope="module")
 def rig(parts: tuple[asyncio.Runner, Wallet]) -> Rig:
-    """Return a rig with a session for everything, whose user answers nothing any more."""
+    """Return a rig with a session for everything. Its user no longer answers requests."""
     found = Rig(*parts)
     add_key(found.user)
     found.create("eip155:1", "wallet:eip155", "wallet", accounts={SIGNER, A1})
@@ -110,7 +110,7 @@ def rig(parts: tuple[asyncio.Runner, Wallet]) -> Rig:
 
 
 def heard(call: tuple[str, Any]) -> tuple[str, Any] | None:
-    """Return a call as the wallet reads it in a frame, None for one that can't be sent."""
+    """Return a call after encoding and decoding, None if it can't be encoded."""
     method, params = call
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     try:
@@ -151,12 +151,13 @@ def test_every_call_is_answered_with_a_result_or_a_precise_error(
             assert not isinstance(error, InternalError), error
             assert error.code != -32603
             assert error.message
-            json.loads(write_failure(b"1", error))  # it may echo half a character
+            # The response may contain a lone surrogate.
+            json.loads(write_failure(b"1", error))
         else:
             json.loads(found.result)
         after = Session.objects.get(dapp=rig.dapp)
         if known[0] != "wallet_revokeSession":
-            assert after.version == before.version  # the user has consented to nothing
+            assert after.version == before.version  # the user has approved nothing
         else:
             kept = {"stored_scopes": before.stored_scopes}
             Session.objects.filter(pk=after.pk).update(**kept)

@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def _record(binary: str, name: str, chain: Chain) -> None:
-    """Write the recordings of one chain, and print what was done."""
+    """Write the recordings of one chain, and print a summary."""
     with (
         tempfile.TemporaryDirectory(prefix="portcullis-geth-") as folder,
         running_geth(binary, chain.genesis, b"".join(chain.raw), Path(folder)) as geth,

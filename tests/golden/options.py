@@ -134,7 +134,7 @@ EXECUTED = _named(
 
 
 def _program(**functions: str) -> Options:
-    """Return a program, some of whose functions have another source."""
+    """Return a JavaScript tracer, some of whose functions are replaced."""
     source = {"step": "function() {}", "fault": "function() {}", **functions}
     source.setdefault("result", "function() { return 1 }")
     members = (f"{json.dumps(name)}: {text}" for name, text in source.items() if text)

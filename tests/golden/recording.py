@@ -1,6 +1,6 @@
-"""geth's responses as they are checked in: compressed files for each chain.
+"""The checked-in files with geth's responses, compressed for each chain.
 
-Each part of the requests has a file of its own. The first line of a file names geth's version and the chain's newest block. Each other line
+Each part of the requests has its own file. The first line of a file names geth's version and the chain's newest block. Each other line
 is one call: `group`, `method`, `params`, and `result` or `error`.
 """
 

@@ -109,7 +109,7 @@ def answers(api: Api, recorded: list[Recorded]) -> list[dict[str, Any]]:
 
 
 def difference(ours: Any, geths: Any, path: str = "") -> str:
-    """Return where two different JSON values differ first, and how."""
+    """Return the place and the values of the first difference of two JSON values."""
     if isinstance(ours, dict) and isinstance(geths, dict):
         for name in [*geths, *ours]:
             if ours.get(name, ABSENT) != geths.get(name, ABSENT):

@@ -82,7 +82,7 @@ def test_each_code_that_the_code_contains_is_on_the_page(page: str) -> None:
 
 
 def codes_of(name: str) -> set[int]:
-    """Return the codes of a section of the page."""
+    """Return the error codes in a section of the page."""
     (found,) = (
         one for one in (make() for make in sections["others"]) if one.name == name
     )
@@ -122,7 +122,7 @@ def test_problems_of_the_management_api_have_cause_and_remedy(page: str) -> None
 def test_referrer_policy_hides_pages_from_other_sites_and_keeps_the_origin_of_forms() -> (
     None
 ):
-    # Browsers send "Origin: null" from a page with no-referrer, which CSRF refuses.
+    # From a page with no-referrer, browsers send "Origin: null", which CSRF rejects.
     assert Client().get("/docs/errors")["Referrer-Policy"] == "same-origin"
 
 

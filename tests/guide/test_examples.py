@@ -1,4 +1,4 @@
-"""Examples of arguments find something, and are found with few rows read."""
+"""Example arguments refer to existing objects, and are read with few rows."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ def test_a_slot_is_looked_for_account_by_account() -> None:
     assert found["storagePosition"] == "0x0"
     asked = [q["sql"] for q in queries if "nodeapi_storageversion" in q["sql"]]
     assert len(asked) == SEARCHED_ACCOUNTS
-    # Of several accounts PostgreSQL 16 would read all slots before it sorts them.
+    # For several accounts, PostgreSQL 16 would read and sort all their slots.
     assert not any('"address" IN' in sql for sql in asked)

@@ -1,4 +1,4 @@
-"""The home page shows what is served, to everyone, and costs little."""
+"""The home page shows the served networks to everyone, with few queries."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_visitors_cause_no_queries_while_the_facts_are_kept(
         for _ in range(5):
             see()
             see(path="/?part=heads")
-    assert len(queries) <= 2  # the facts may expire meanwhile
+    assert len(queries) <= 2  # the cached facts may expire in the meantime
 
 
 def test_networks_with_a_public_explorer_lead_there(chain: FollowedChain) -> None:

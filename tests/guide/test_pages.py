@@ -195,7 +195,7 @@ def test_openrpc_document_reads_examples_once_for_each_head(
     add_block(network, "head", 7)
     set_head(network, "head", 7)
     first = Client().get("/openrpc.json").json()
-    with django_assert_num_queries(1):  # which networks there are, and their heads
+    with django_assert_num_queries(1):  # one query reads the networks and their heads
         assert Client().get("/openrpc.json").json() == first
     add_block(network, "next", 8)
     set_head(network, "next", 8)

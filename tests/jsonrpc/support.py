@@ -1,4 +1,4 @@
-"""A small register of methods, and how a body is answered with it."""
+"""A small registry of methods, and functions that answer bodies with it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Denied(RpcError):
 
 
 class Broken(Exception):
-    """Raised when something below the methods is broken."""
+    """Raised when a layer below the methods fails."""
 
 
 class Gone(RpcError):
-    """Raised where Broken was raised below."""
+    """Reported in place of Broken."""
 
     remedy = "Try again later."
     http_status = 503
@@ -73,7 +73,7 @@ class Caller:
 
 
 def number(value: Any) -> int:
-    """Decode a number, and nothing else."""
+    """Decode a number. Reject other values."""
     if type(value) is not int:
         raise ValueError("not a number")
     return value
@@ -147,7 +147,7 @@ async def never(context: Caller) -> bytes:
 
 
 def brought(result: Any) -> Later[Any]:
-    """Return the result of a future that will soon be done."""
+    """Return a result that is completed by a later callback."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
     if isinstance(result, Exception):
@@ -224,7 +224,7 @@ def call(method: str, *params: object, call_id: object = 1) -> dict[str, object]
 
 
 def respond(body: bytes | object, limits: Limits = GENEROUS) -> Reply:
-    """Answer a body, or what is to be one, and return the whole reply."""
+    """Answer a body, or a value that is encoded as one. Return the complete reply."""
     raw = body if isinstance(body, bytes) else orjson.dumps(body)
     dispatcher = Dispatcher(registry, limits, {Broken: Gone})
 
@@ -236,12 +236,12 @@ def respond(body: bytes | object, limits: Limits = GENEROUS) -> Reply:
 
 
 def told(body: bytes | object, limits: Limits = GENEROUS) -> Any:
-    """Return what a body is answered with, as JSON."""
+    """Return the decoded JSON of the response to a body."""
     return orjson.loads(respond(body, limits).body)
 
 
 def error(code: int, message: str, call_id: object = 1) -> dict[str, object]:
-    """Return the answer with an error in geth's words."""
+    """Return the response with an error object of geth's form."""
     return {
         "jsonrpc": "2.0",
         "id": call_id,

@@ -15,7 +15,8 @@ def test_work_in_time_is_left_alone():
         deadlines = Deadlines(0.05)
         with deadlines.deadline() as deadline:
             await asyncio.sleep(0.01)
-        await asyncio.sleep(0.06)  # no deadline of work that is done interrupts this
+        # Completed work has no deadline that could interrupt this.
+        await asyncio.sleep(0.06)
         return deadline.expired
 
     assert run(work()) is False

@@ -240,7 +240,7 @@ def test_batch_of_a_million_is_refused_without_looking_at_each_message():
     body = b"[" + b"1," * 1_500_000 + b"1]"
     started = time.process_time()
     assert told(body) == [error(-32600, "batch too large", call_id=None)]
-    # Far more than a slow machine takes, far less than a look at each would.
+    # More time than a slow machine needs, but less than a check of each message takes.
     assert time.process_time() - started < 5
 
 
@@ -295,7 +295,7 @@ def batch_of(method: str, count: int) -> bytes:
     [
         ("hold", 100, {1: 200, 2: 200}),  # two batches of each key
         ("hold", 10, {1: 200, 2: 200}),
-        # One batch of each key, which slow methods carry out eight at a time.
+        # One batch of each key. Eight slow calls run at a time.
         ("holdSlowly", 10, {1: 8, 2: 8}),
     ],
 )
@@ -369,7 +369,7 @@ def test_rest_of_a_batch_is_refused_once_the_response_is_full():
     batch.insert(200, {"jsonrpc": "2.0", "method": "big", "params": [600]})
     answers = told(batch, limits)
     assert [answer["id"] for answer in answers] == list(range(250))
-    # The answer that crosses the line is still delivered.
+    # The response that exceeds the limit is still delivered.
     assert ["result" in answer for answer in answers[:3]] == [True, True, False]
     assert answers[2:] == [
         error(-32003, "response too large", call_id=i) for i in range(2, 250)
@@ -500,7 +500,7 @@ def test_answered_calls_are_gone_without_the_garbage_collector(message, wrap):
     def left() -> int:
         return sum(type(one) is Call for one in gc.get_objects())
 
-    gc.collect()  # what other tests have left
+    gc.collect()  # garbage of other tests
     gc.disable()
     try:
         before = left()

@@ -1,4 +1,4 @@
-"""What a call costs in the end: less than its price when it failed early."""
+"""Final costs of calls: a call that fails early costs less than its price."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ PRICE = 20
 
 
 class NotThere(RpcError):
-    """Raised when something is not there."""
+    """Raised when an object is not found."""
 
     text = "not there"
 
 
 class Wasted(RpcError):
-    """Raised when all of the work was done for nothing."""
+    """Raised when a call fails after all of its work."""
 
     costs_full_price = True
 
@@ -67,7 +67,7 @@ async def later(context: Caller, how: str) -> bytes:
 
 
 def booked(body: object) -> list[tuple[str | None, int]]:
-    """Answer a body, and return what was booked; the balance is the sum of that."""
+    """Answer a body, and return the recorded calls. Their costs add up to the charge."""
     caller = Caller()
     limits = Limits(seconds=0.05, response_bytes=800)
     dispatcher = Dispatcher(registry, limits, {})
@@ -115,5 +115,5 @@ def test_rest_of_a_batch_that_is_not_begun_costs_one_each():
     assert found[-1] == ("dear", 1)
     assert {credits for _, credits in found} == {PRICE, 1}
     found = booked([call("dear", "big")] * 130)
-    # 100 are under way together; those that have no room were carried out all the same.
+    # 100 calls are in progress together. Those without room were executed as well.
     assert [credits for _, credits in found] == [PRICE] * 100 + [1] * 30

@@ -31,7 +31,7 @@ def test_the_last_of_repeated_params_counts() -> None:
 
 
 def test_what_is_nested_too_deeply_has_no_text() -> None:
-    # As deep as a body that was parsed can be. Where the EVM raised Python's recursion
+    # The deepest nesting that can be parsed. If the EVM has raised Python's recursion
     # limit, that is not too deep.
     nested = "[" * 1024 + "]" * 1024
     message = f'{{"params":[{nested}]}}'

@@ -21,7 +21,7 @@ LONG = 5 * CHUNK_BYTES
 async def letters(
     size: int, chunk: int, closed: list[int], fault_at: int = -1, missing: int = 0
 ) -> AsyncGenerator[bytes, None]:
-    """Yield a JSON string; note how much of it was wanted when it is closed."""
+    """Yield a JSON string. Record the number of bytes read when it is closed."""
     given = 0
     try:
         while given < size - missing:
@@ -39,7 +39,7 @@ async def letters(
 
 
 class Source:
-    """A register with one method, and how far its streams were read."""
+    """A registry with one method, and the number of bytes read of its streams."""
 
     def __init__(self, chunk: int = 1000, fault_at: int = -1, missing: int = 0) -> None:
         self.closed: list[int] = []
@@ -73,7 +73,7 @@ class Source:
         return await dispatcher.respond(orjson.dumps(body), Caller(), **given)
 
     def told(self, body: object, limits: Limits = GENEROUS) -> Any:
-        """Return what a body is answered with, as JSON."""
+        """Return the decoded JSON of the response to a body."""
 
         async def read() -> bytes:
             answer = await self.answer(body, limits)

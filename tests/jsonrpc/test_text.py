@@ -23,7 +23,7 @@ def test_no_body_takes_long_to_be_refused(body: bytes) -> None:
     started = time.process_time()
     with pytest.raises(ParseError):
         parse(body)
-    # Far more than a slow machine takes; quadratic work would take minutes.
+    # More time than a slow machine needs. Quadratic work would take minutes.
     assert time.process_time() - started < 10
 
 
@@ -34,7 +34,7 @@ def test_deep_nesting_is_refused_whatever_the_recursion_limit(
 ) -> None:
     body = opening * depth + b'"\\ud800"' + closing * depth
     limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(100_000)  # what importing py-evm does
+    sys.setrecursionlimit(100_000)  # importing py-evm does this
     try:
         with pytest.raises(ParseError):
             parse(body)

@@ -1,4 +1,4 @@
-"""Turns of customers, and their shares of what they use together."""
+"""Turns of customers, and their shares of common resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Customers request tracing, staff decide, and both see the decision."""
+"""Requests for tracing by customers, decisions by staff, and pages that show them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What staff find in the admin, and how lists of very many rows are paged."""
+"""Search in the admin, and pagination of lists with very many rows."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def seven(staff: Client, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def shown(staff: Client, **query: Any) -> tuple[list[int], str]:
-    """Return the ids on a page of keys, in order, and what it says of their number."""
+    """Return the ids on a page of keys, in order, and its text about their number."""
     answer = staff.get("/admin/keys/apikey/", query)
     said = re.search(r"(more than )?\d+ API keys?", answer.content.decode())
     assert said is not None

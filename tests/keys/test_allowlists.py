@@ -31,7 +31,7 @@ from keys.services import (
 
 
 def reason(check: object, *arguments: object) -> str:
-    """Return the reason for which a check refuses, "" when it passes."""
+    """Return the reason for which a check fails, "" if it passes."""
     assert callable(check)
     try:
         check(*arguments)

@@ -1,4 +1,4 @@
-"""Geometry and words of charts: no page, no database."""
+"""Geometry and texts of charts, without a page or a database."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_bars_stay_within_the_chart(values):
     plot = bars("v", "Calls", window(len(values)), [Series("ok", "a", values)])
     drawn = rectangles(plot.shapes[0].path)
     assert [place for place, _, _ in drawn] == [i for i, v in enumerate(values) if v]
-    # A bar of less than a pixel is drawn higher, hence half a pixel more.
+    # A bar below a pixel is drawn higher, so that half a pixel is added.
     assert all(-0.7 <= top <= bottom <= HEIGHT for _, top, bottom in drawn)
     assert 2 <= len(plot.across) <= 6
 

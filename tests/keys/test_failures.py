@@ -56,7 +56,7 @@ def key() -> ApiKey:
 
 
 def written(*collected: Failures) -> None:
-    """Write failures, as processes do."""
+    """Write failures to the database, as processes do."""
 
     async def write() -> None:
         async with await AsyncConnection.connect(
@@ -251,7 +251,7 @@ def test_failed_calls_of_a_service_reach_the_page(
             api.send([request("eth_getBalance", "0xparameter"), request("foo_bar")])
             set_allowlist(api_key=key, kind="ip", values=["192.0.2.1"])
             wait_until(lambda: api.send(request("eth_chainId")).status_code == 403)
-    # A process that stops writes what it has counted.
+    # A process that stops writes its counts.
     calls = {
         (call.method, call.network, call.code, call.reason)
         for call in failures_of(key).latest

@@ -42,7 +42,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Clock:
-    """Seconds that pass when they are told to."""
+    """A clock that a test moves."""
 
     def __init__(self, now: float = 1000.0) -> None:
         self.now = now
@@ -52,7 +52,7 @@ class Clock:
 
 
 class Announcements(Subscriber):
-    """Calls the subscribers when the test says so."""
+    """A subscriber of the outbox whose callbacks a test calls."""
 
     def __init__(self, connections: Connections) -> None:
         super().__init__(connections, channel_layers.make_backend("default"))
@@ -97,7 +97,7 @@ class Door:
         return self.running.at_once(self.grants.resolve, key)
 
     def has_to_wait(self, key: str) -> bool:
-        """Return whether a key is looked up; its answer is awaited all the same."""
+        """Return whether a key needs a look-up, and wait for its result."""
 
         async def resolve() -> bool:
             answer = self.grants.resolve(key)
@@ -257,7 +257,7 @@ def test_refusal_is_repeated_from_memory_and_looked_up_again_soon(door: Door) ->
 
 
 def test_revocation_takes_effect_without_waiting_for_the_memory_to_age() -> None:
-    issued, other = issue(), issue()  # before anybody listens to announcements
+    issued, other = issue(), issue()  # before a subscriber exists
     with serving() as running:
         grants = running.service.grants
         assert running.ask(grants.resolve, issued.secret)
@@ -290,7 +290,7 @@ def test_answer_that_was_under_way_during_a_change_is_not_remembered(
 
     async def race() -> Any:
         waiting = asyncio.ensure_future(door.grants.resolve(issued.secret))
-        await asyncio.sleep(0)  # now it has asked
+        await asyncio.sleep(0)  # the look-up is in progress by now
         door.announcements.announce(issued.api_key)
         return await waiting
 
@@ -312,7 +312,7 @@ def test_while_changes_may_be_unknown_every_key_is_looked_up(door: Door) -> None
     with pytest.raises(KeyRevoked):
         door.resolve(issued.secret)
     door.running.ask(door.connections.close)
-    with pytest.raises(KeyRevoked):  # what was read last counts in an outage
+    with pytest.raises(KeyRevoked):  # the last read result is used in an outage
         door.resolve(issued.secret)
 
 

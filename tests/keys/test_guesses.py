@@ -1,9 +1,9 @@
-"""Keys that nobody has take the same way as others: how long that takes tells nothing.
+"""Unknown keys are processed like known ones, so that the time reveals nothing.
 
-The way is what is compared here, question by question and step by step, and not the time.
-No text that a client sends is ever compared with a secret: its SHA-256 is looked up, which
-nobody can bring near another one. A test of times would have to tell microseconds from the
-noise of the machine that runs it: it would fail for nothing, or notice nothing.
+These tests compare queries and executed instructions instead of times.
+The service compares no text from a client with a secret. It looks up the text's SHA-256,
+which an attacker can't choose to be similar to another one. A test of times would have to
+distinguish microseconds from noise, and would be unreliable.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def running() -> Iterator[Serving]:
 
 
 def questions(running: Serving, key: str) -> tuple[int, int]:
-    """Return how often the database is asked for a key, and answers it from memory."""
+    """Return the numbers of cache misses and cache hits for a key."""
     grants: Grants = running.service.grants
     before = grants.misses, grants.hits
     with suppress(RpcError):
@@ -45,7 +45,7 @@ def questions(running: Serving, key: str) -> tuple[int, int]:
 
 
 def steps(folder: Path, run: Callable[[], object]) -> int:
-    """Return how many instructions Python executes in a folder's modules meanwhile."""
+    """Return the number of bytecode instructions that modules of a folder execute."""
     count = 0
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
@@ -66,7 +66,7 @@ def steps(folder: Path, run: Callable[[], object]) -> int:
 
 
 def near(key: str, place: int) -> list[str]:
-    """Return three well-formed keys that differ from another one in one place."""
+    """Return three well-formed keys that differ from a key in one character."""
     random = key[3:-6]
     others = [letter for letter in "ABCD" if letter != random[place]][:3]
     made = [random[:place] + other + random[place + 1 :] for other in others]
@@ -89,11 +89,11 @@ def test_guess_takes_as_many_steps_however_near_it_is(running: Serving) -> None:
     secret = issue_key(owner=User.objects.create(email="owner@example.org")).secret
     far = [make_key() for _ in range(3)]
     guesses = [far, *(near(secret, place) for place in range(30))]
-    running.ask(running.service.grants.resolve, secret)  # now it is remembered
+    running.ask(running.service.grants.resolve, secret)  # now the result is cached
     folder = Path(keys.__file__).parent
 
     def least(tries: list[str]) -> int:
-        # Whatever else the service does meanwhile adds to some.
+        # Background work of the service may add instructions to some runs.
         return min(steps(folder, partial(questions, running, key)) for key in tries)
 
     taken = {least(tries) for tries in guesses}
@@ -102,7 +102,7 @@ def test_guess_takes_as_many_steps_however_near_it_is(running: Serving) -> None:
 
 
 def test_step_counts_reveal_a_comparison_that_stops_early() -> None:
-    """What the test above would see if a secret were compared with a guess."""
+    """This shows that the test above would notice a comparison of a secret with a guess."""
 
     def compare(secret: str, guess: str) -> bool:
         return all(mine == other for mine, other in zip(secret, guess, strict=True))
@@ -116,7 +116,7 @@ def test_step_counts_reveal_a_comparison_that_stops_early() -> None:
 
 
 def test_malformed_keys_cost_no_query(running: Serving) -> None:
-    """That it is told at once gives away the checksum's rule, which is public."""
+    """The quick response reveals the rule of the checksum, which is public."""
     for key in ("", "nk_", "nk_" + "A" * 36, make_key()[:-1], make_key("mt_")):
         assert questions(running, key) == (0, 0)
 

@@ -1,4 +1,4 @@
-"""What becomes of a key from its making to its end."""
+"""The life of a key, from its creation to its deletion."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_calls_are_added_up_by_minute(clock, network, issued):
         clock.now += 50
         use(meter, issued, network.id, microseconds=3)
         await meter.flush()
-        clock.now += 5  # what was counted before the minute's end is of that minute
+        clock.now += 5  # calls before the end of a minute count for that minute
         use(meter, issued, network.id, microseconds=3)
         await meter.flush()
         clock.now += 5
@@ -153,7 +153,7 @@ def test_secret_is_known_to_have_been_used(clock, network, issued):
     async def scenario(meter):
         use(meter, issued, network.id)
         await meter.flush()
-        clock.now -= 3600  # another process' clock is behind: time does not go back
+        clock.now -= 3600  # the clock of another process is behind, but the stored time must not decrease
         use(meter, issued, network.id)
         await meter.flush()
 
@@ -208,7 +208,7 @@ def test_nothing_is_lost_while_the_database_is_away(
 
 
 def test_minutes_that_waited_together_are_written_one_by_one(clock, network, issued):
-    """More than a batch of them, over midnight: to the same hours and days."""
+    """There are more than a batch of rows, on both sides of midnight."""
 
     async def scenario(meter):
         clock.now = NOON.timestamp() + 11.5 * 3600

@@ -1,4 +1,4 @@
-"""What processes meter at the same time is in every tier, call by call."""
+"""Concurrently metered calls of several processes are counted once in every tier."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Sums = dict[tuple[Any, ...], list[int]]
 
 
 def summed(rows: list[list[Any]], by: Any) -> Sums:
-    """Return the four sums of rows by what a function makes of their names."""
+    """Return the four sums of rows, grouped by a function of their names."""
     sums: Sums = defaultdict(lambda: [0] * len(SUMS))
     for key, network, method, outcome, minute, *counts in rows:
         found = sums[by(key, network, method, outcome, minute)]
@@ -36,7 +36,7 @@ def summed(rows: list[list[Any]], by: Any) -> Sums:
 
 
 def stored(model: Any, span: Span, *names: str) -> Sums:
-    """Return a tier as it is in the database."""
+    """Return the rows of a tier from the database."""
     rows = model.objects.filter(span=span)
     found = rows.values_list(*names, "start", *SUMS, "latencies")
     for row in found:

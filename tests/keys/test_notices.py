@@ -1,4 +1,4 @@
-"""Mails to customers about their keys: each is sent once, to those who want it."""
+"""Emails to customers about their keys: each is sent once to users who have chosen it."""
 
 from __future__ import annotations
 
@@ -489,7 +489,7 @@ def test_mails_beyond_the_limit_are_not_looked_at_again(
     with CaptureQueriesContext(connection) as queries:
         assert run() == (0, 0)
     assert not any('INSERT INTO "keys_notice"' in one["sql"] for one in queries)
-    # What was not sent does not count against the mails of the next day.
+    # Unsent notices do not count against the next day's limit.
     day = timedelta(days=1)
     Notice.objects.filter(sent_at=None).update(until=F("created_at"))
     Notice.objects.exclude(sent_at=None).update(created_at=timezone.now() - day)
@@ -511,7 +511,7 @@ def test_occasions_without_recipients_are_found_once(
     end = expire(issued, timedelta(days=3))
     grant_entitlement(api_key=issued.api_key, network=alpha, expires_at=end)
     Entitlement.objects.update(granted_at=timezone.now() - timedelta(days=90))
-    # The key of somebody who wants mails is not in the first batch.
+    # The key of the user with notices is not in the first batch.
     other = issue_key(owner=User.objects.create_user("wants@example.org"), name="B")
     set_limits(api_key=other.api_key, credits_per_day=1000)
     use(other.api_key, 1000)

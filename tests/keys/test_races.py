@@ -1,4 +1,4 @@
-"""Concurrent changes: nothing is done twice, and there are no deadlocks."""
+"""Concurrent changes: none is made twice, and there are no deadlocks."""
 
 from __future__ import annotations
 

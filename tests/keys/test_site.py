@@ -1,4 +1,4 @@
-"""The base URL of links in errors is that of the site, never one that was made up."""
+"""Links in errors begin with the site's URL, and never with an invented Host."""
 
 from __future__ import annotations
 

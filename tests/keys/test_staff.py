@@ -67,7 +67,7 @@ def member(client: Client, group: str) -> Client:
 
 
 def act(client: Client, page: str, row: Any, action: str, **answers: Any) -> str:
-    """Choose a row and an action; with answers: as on the page that asks."""
+    """Run an action on a row; with `answers`, submit its confirmation page."""
     if answers:
         answers["confirmed"] = "on"
     chosen = {"action": action, "_selected_action": [row.pk], **answers}
@@ -212,7 +212,7 @@ def test_pasted_key_is_found_and_stays_in_no_address_and_no_log(
 def test_secrets_of_an_expired_key_are_revoked_for_good(
     client: Client, issued: IssuedKey
 ) -> None:
-    """The key may be given another expiry: what was revoked stays so."""
+    """The secrets stay revoked if the key later gets another expiry."""
     client.force_login(User.objects.create_superuser("staff@example.org"))
     ApiKey.objects.update(expires_at=timezone.now())
     assert issued.version.hint in act(client, API_KEYS, issued.api_key, "revoke")
@@ -385,7 +385,7 @@ def test_trying_many_addresses_from_one_place_is_locked_out(client: Client) -> N
 
 
 def test_network_of_a_customer_is_one_place(client: Client) -> None:
-    """Who has one address of an IPv6 /64 has them all."""
+    """All addresses of an IPv6 /64 network count as one client."""
     User.objects.create_superuser("staff@example.org", "open sesame 1")
     for number in range(MAX_FAILURES_OF_PAIR):
         assert not log_in(client, "staff@example.org", "wrong", f"2001:db8::{number}")

@@ -127,7 +127,7 @@ def test_first_page_takes_as_many_queries_for_many_keys_as_for_few(
             text_of(auditor, INDEX)
         return len(context)
 
-    queries()  # content types are read once
+    queries()  # Django caches content types
     before = queries()
     for number in range(5):
         owner = get_or_create_customer(email=f"{number}@example.org")

@@ -29,7 +29,7 @@ def unknown_keys(clock):
 
 
 def exhaust(unknown_keys, address):
-    """Count requests until one is refused; return how many were not."""
+    """Count requests until one is rejected. Return the number of allowed ones."""
     for attempts in range(1000):
         if unknown_keys.count(address) is not None:
             return attempts
@@ -86,9 +86,8 @@ def test_least_recent_address_is_evicted(unknown_keys):
     exhaust(unknown_keys, "203.0.113.8")
     for number in range(MAX_ADDRESSES - 1):
         unknown_keys.count(f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}")
-    assert (
-        unknown_keys.count("203.0.113.8") is not None
-    )  # the least recent one that is left
+    # The least recent remaining one.
+    assert unknown_keys.count("203.0.113.8") is not None
     assert unknown_keys.count("203.0.113.7") is None  # evicted
 
 

@@ -1,4 +1,4 @@
-"""Usage that is removed when it is old."""
+"""Deletion of old usage rows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The JavaScript tracers that come with the service.
 
-What they answer was compared with geth 1.17.2's tracers of the same names, over a chain
-of 192 transactions that both had imported.
+The results were compared with geth 1.17.2's tracers of the same names, for a chain of
+192 transactions that both had imported.
 """
 
 import pytest
@@ -58,9 +58,9 @@ def test_four_byte_counts_selectors():
     found = trace_call(
         "4byteTracerLegacy", CALL + CALL, data=bytes.fromhex("a9059cbb") + bytes(64)
     )
-    # The first STOP ends it: one call.
+    # The first STOP ends the execution after one call.
     assert found == {"0xa9059cbb-64": 1, "0x00000000-0": 1}
-    # Init code counts as well, and a call that can't be made.
+    # Init code counts as well, and so does a call that fails before its execution.
     init = bytes.fromhex("6001600255 00")
     found = trace_call("4byteTracerLegacy", to=b"", data=init, gas=90_000)
     assert found == {"0x60016002-2": 1}
@@ -133,7 +133,7 @@ def test_call_tree_shows_the_memory_that_a_call_was_given_for_its_output():
 
 
 def without_base_fee(gas_used):
-    """Return the balance that the sender is said to have had: only the tip is given back.
+    """Return the sender's reported balance, to which only the tip is added back.
 
     The chain's first block has a base fee of 875,000,000 wei per gas.
     """

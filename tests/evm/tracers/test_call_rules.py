@@ -1,4 +1,4 @@
-"""What calls get, how deep they go and how they end, fork by fork."""
+"""Calls in each fork: their gas, kinds, depth and failures."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_value_costs_and_brings_a_stipend(fork: str, kind: int) -> None:
     top = run(fork, call_to(CALLEE, kind, push(1000), value=1) + b"\x50")
     (frame,) = top.calls
     assert (frame.gas, frame.gas_used, frame.value) == (3300, 0, 1)
-    # The stipend and the gas that was given come back.
+    # The stipend and the passed gas are returned.
     used = 21_000 + PUSHES + price_of_call(fork) + 9000 - 2300 + 2
     assert top.gas_used == used
 
@@ -94,7 +94,7 @@ def test_a_creation_gets_all_or_all_but_a_64th(fork: str) -> None:
 
 @pytest.mark.parametrize("fork", FORKS[1:])
 def test_kinds_of_calls_have_their_caller_code_and_value(fork: str) -> None:
-    # What CALLEE runs in CALLER's place, or in its own, calls on.
+    # CALLEE makes another call, in CALLER's context or in its own.
     inner = call_to(NOBODY, CALLCODE, gas=push(0)) + call_to(
         NOBODY, DELEGATECALL, gas=push(0)
     )
@@ -121,7 +121,7 @@ def test_a_static_call_has_no_value_and_may_write_nothing(fork: str) -> None:
     wrapped, plain = "out of gas: write protection", "write protection"
     writes = {
         push(1) + push(0) + b"\x55": wrapped,
-        # geth 1.17.2 looks at it when the gas has been paid for.
+        # geth 1.17.2 checks this after the gas was charged.
         push(0) * 3 + b"\xf0": plain,
         push(0) + b"\xff": wrapped,
         call_to(NOBODY, value=1): wrapped,
@@ -138,7 +138,7 @@ def test_a_static_call_has_no_value_and_may_write_nothing(fork: str) -> None:
         assert "value" not in found
         assert (found["error"], found["gasUsed"]) == (error, hex(100_000))
         assert "calls" not in found
-    # A call in its place is no write, nor is one without value.
+    # CALLCODE is not a write, and neither is a call without value.
     for harmless in (call_to(NOBODY, CALLCODE, value=1), call_to(NOBODY)):
         top = run(fork, call_to(CALLEE, STATICCALL, push(100_000)), harmless)
         assert top.calls[0].error is None
@@ -171,13 +171,13 @@ def test_depth_is_limited_to_1024_and_reported(fork: str) -> None:
     if fork == "homestead":
         assert (depth, frame.error) == (1025, "max call depth exceeded")
         assert (frame.gas_used, frame.input) == (0, b"")
-    else:  # All but a 64th, again and again: the gas gives out before.
+    else:  # Each call gets 63/64 of the gas, which is used up before the depth limit.
         assert 200 < depth < 1024
         assert not frame.calls
 
 
 def test_the_1025th_creation_is_refused_too() -> None:
-    # With enough gas, in a fork that gives all of it on.
+    # The gas suffices in a fork where calls pass on all of it.
     code = creation(b"") + b"\x50" + call_to(CALLER, gas=push(60_000) + GAS + b"\x03")
     frame = run("homestead", code, gas=200_000_000)
     depths = []
@@ -246,7 +246,7 @@ def calling(
         # A new account.
         ("cancun", calling(CALL, 1), 30_000, PLAIN),
         ("osaka", calling(CALL, 1), 30_000, STOPPED),
-        # The account that it delegates to: too dear alone, and with the memory.
+        # The delegate's access exceeds the gas, by itself and with the memory.
         ("osaka", calling(CALL, to=DELEGATE, ranges=push(0) * 4), 5000, STOPPED),
         ("osaka", calling(CALL, to=DELEGATE), 5500, PLAIN),
         ("osaka", calling(CALL, 1, to=DELEGATE), 14_000, PLAIN),

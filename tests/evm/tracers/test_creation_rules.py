@@ -1,4 +1,4 @@
-"""What creations get, how they end, and what is said of it, fork by fork."""
+"""Creations in each fork: their gas, failures and error texts."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_creation_that_reverts_has_its_data_and_no_address(fork: str) -> None:
 
 
 def test_code_is_looked_at_before_it_is_paid_for() -> None:
-    # London: 0xef first, then the gas, then the size.
+    # From London on, 0xef is checked first, then the gas, then the size.
     init = push(0xEF) + push(0) + b"\x53" + push(2**14) + push(0) + b"\xf3"
     (frame,) = run("london", creation(init)).calls
     assert frame.error == "invalid code: must not begin with 0xef"

@@ -1,4 +1,4 @@
-"""What failures are called, against the stepping loop and against geth's texts."""
+"""Error texts of failures, compared with the stepping loop's and with geth's."""
 
 import random
 from hashlib import sha256
@@ -20,7 +20,7 @@ HUGE = 2**256 - 1
 
 
 def watched_failure(fork, code, **message):
-    """Return what a frame's failure is called, None when it did not fail."""
+    """Return the error text of a watched frame, None if it succeeded."""
     state = new_state(watched(LADDER[fork]))
     state.watcher = Watcher()
     top = CallFrame("CALL", SENDER, CONTRACT, 0, b"", 0, 0)
@@ -31,7 +31,7 @@ def watched_failure(fork, code, **message):
 
 
 def stepped_failure(fork, code, **message):
-    """Return what the stepping loop says of the same."""
+    """Return the error text that the stepping loop reports for the same code."""
     checker = CostChecker()
     state = stepped_state(fork, checker)
     prepare(state)
@@ -75,7 +75,7 @@ def test_a_stack_overflow_is_reported_with_the_limit(fork):
         code = b"\x60\x01" * 1024 + bytes([opcode])
         text = "stack limit reached 1024 (1023)"
         assert watched_failure(fork, code) == text
-        # The stack is looked at before the gas.
+        # The stack is checked before the gas.
         assert watched_failure(fork, code, gas=3 * 1024) == text
 
 
@@ -205,7 +205,7 @@ def test_a_refused_call_says_whether_depth_or_balance_was_it():
     ],
 )
 def test_code_that_may_not_be_stored_is_named(fork, code, text):
-    # Return so many bytes of memory, the first of which is the code's.
+    # Returns bytes of memory, the first of which is the first byte of the code.
     init = push(code[0]) + b"\x60\x00\x53" + push(len(code)) + b"\x60\x00\xf3"
     gas = 60_000 if fork == "homestead" else 8_000_000
     top = Chain(fork, {}).run(None, init, gas=gas)

@@ -1,4 +1,4 @@
-"""Cases as go-ethereum writes them, made here: what its recorded ones leave out.
+"""Cases in go-ethereum's format that its recorded ones do not cover.
 
 The first are those of its calltrace_test.go, TestInternals.
 """
@@ -173,7 +173,7 @@ def test_logs_of_the_top_call_alone_have_no_position() -> None:
         return [(log["index"], log["position"]) for log in found["logs"]]
 
     assert positions() == [("0x0", "0x1"), ("0x1", "0x2")]
-    # geth counts the calls that it keeps, and it keeps none.
+    # geth counts the calls in its result, which has none.
     assert positions(onlyTopCall=True) == [("0x0", "0x0"), ("0x1", "0x0")]
 
 
@@ -215,13 +215,13 @@ NET_STORES = push(1) + push(0) + b"\x55" + push(2) + push(0) + b"\x55"
 @pytest.mark.parametrize(
     ("changes", "gas_used"),
     [
-        # 20 000 and 5000; with EIP-1283, which did not apply, 20 000 and 200.
+        # 20,000 and 5,000. With EIP-1283, which is not active, they would be 20,000 and 200.
         ({}, 21_012 + 25_000),
         ({"petersburgBlock": 9_000_000}, 21_012 + 20_200),
-        # Left out, Petersburg comes with Constantinople.
+        # Without its own key, Petersburg is active from Constantinople on.
         ({"petersburgBlock": None}, 21_012 + 25_000),
         ({"constantinopleBlock": None, "petersburgBlock": None}, 21_012 + 25_000),
-        # Istanbul's SLOAD price of 800 for what is dirty.
+        # A dirty slot costs Istanbul's SLOAD price, 800.
         ({"istanbulBlock": "8000000"}, 21_012 + 20_800),
     ],
 )

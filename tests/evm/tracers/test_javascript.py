@@ -1,4 +1,4 @@
-"""The data that a JavaScript tracer gets of a transaction and of its failure."""
+"""The data that a JavaScript tracer gets about a transaction and its failure."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def each_step(expression, prelude=""):
 
 
 def in_the_end(expression):
-    """Return a tracer that gives an expression's value as its result."""
+    """Return a tracer whose result is an expression's value."""
     return (
         "{ fault: function() {}, "
         f"result: function(ctx, db) {{ return {expression}; }} }}"
@@ -59,11 +59,11 @@ def test_push0_is_a_push():
 
 
 def test_gas_beyond_31_bits_is_exact():
-    """What quickjs takes for an integer has 32 bits."""
+    """Integers of quickjs have 32 bits."""
     size = 2**25 - 10**6
     assert trace_call(each_step("log.getGas()"), "00", gas=size) == [size - 21_000]
     overpriced = each_step("log.getCost()")
-    # MSTORE far beyond the memory that any gas could pay for.
+    # MSTORE far beyond any affordable memory size.
     costs = trace_call(overpriced, "6001 64 0fffffffff 52")
     assert costs[-1] > 2**32
 
@@ -149,7 +149,7 @@ def test_ctx_describes_a_creation_and_an_error():
 
 
 def test_all_frames_except_the_outermost_are_reported():
-    """CALL with 3 wei to OTHER, which runs into an invalid opcode; then STATICCALL."""
+    """The code makes a CALL with 3 wei to OTHER, which fails, and a STATICCALL."""
     tracer = """{
       found: [],
       enter: function(frame) {
@@ -183,9 +183,9 @@ def test_fault_is_called_with_its_reason():
         " result: function() { return [this.steps, this.found]; } }"
     )
     assert trace_call(tracer, "6003 56") == [2, [2, "invalid jump destination"]]
-    # Without a step, too, as long as the fault does something.
+    # The same holds without `step`, if `fault` does something.
     quiet = tracer.replace("step: function() { this.steps++; },", "")
-    # `log` has nothing but the error then: geth sets the rest for `step` alone.
+    # `log` then only has the error, because geth sets the other fields for `step`.
     assert trace_call(quiet, "6003 56") == [0, [0, "invalid jump destination"]]
 
 

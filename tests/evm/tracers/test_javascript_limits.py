@@ -53,7 +53,7 @@ def test_every_function_is_stopped(hook):
 
 
 def test_the_time_of_all_steps_counts_together():
-    """Each takes some milliseconds: what they may take is theirs in common."""
+    """Each step takes milliseconds. The limit applies to their sum."""
     slow = stepping("for (let i = 0; i < 1e5; i++);")
     with pytest.raises(ExecutionTimeout), cpu_time_within(SECONDS + OVERSHOOT):
         trace_call(slow, "5b 6000 56", seconds=SECONDS, gas=10**6)
@@ -109,7 +109,7 @@ def test_a_source_that_is_no_text_fails(source):
 
 
 def test_nothing_but_the_language_is_there():
-    """The host's functions are not among it either."""
+    """The host's functions are not globals either."""
     tracer = (
         "{ fault(){}, result() { return Object.getOwnPropertyNames(globalThis)"
         ".filter((name) => !/^[A-Z]/.test(name)).sort(); } }"

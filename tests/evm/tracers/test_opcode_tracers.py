@@ -1,6 +1,6 @@
 """keccak256PreimageTracer, erc7562Tracer, and muxTracer over tracers that execute.
 
-The answers were compared with geth 1.17.2's, over a chain of 192 transactions that both
+The results were compared with geth 1.17.2's, for a chain of 192 transactions that both
 had imported.
 """
 
@@ -44,7 +44,7 @@ def hashed(preimage: bytes) -> tuple[str, str]:
 def test_preimages_are_listed_by_their_hashes() -> None:
     code = "61dead 6000 52 6002 601e 20 50 6000 6000 20 50 6003 601e 20 50 00"
     found = trace(KeccakPreimages(), code)
-    # The last one reaches a byte beyond the memory.
+    # The last range ends a byte beyond the memory.
     expected = [hashed(b"\xde\xad"), hashed(b""), hashed(b"\xde\xad\0")]
     assert found == dict(expected)
     assert list(found) == sorted(found)
@@ -78,9 +78,9 @@ def test_erc7562_reports_opcodes_storage_and_code_of_each_call() -> None:
             "reads": {word(5): [word(0)]}, "writes": {word(6): 1},
             "transientReads": {word(2): 1}, "transientWrites": {word(2): 1},
         },
-        # EXTCODESIZE with ISZERO behind it is no access.
+        # EXTCODESIZE followed by ISZERO does not count as an access.
         "extCodeAccessInfo": [THEM],
-        # GAS counts as no call follows; PUSH, POP and ISZERO are ignored.
+        # GAS counts, because no call follows it. PUSH, POP and ISZERO are ignored.
         "usedOpcodes": {
             "0x0": 1, "0x3b": 1, "0x3f": 1, "0x54": 2, "0x55": 1, "0x5a": 1, "0x5c": 1,
             "0x5d": 1, "0xf1": 1,

@@ -1,4 +1,4 @@
-"""What prestateTracer looks up, and what it says has changed."""
+"""The accounts and slots in prestateTracer's results, and the changes in diff mode."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def number(address: bytes) -> bytes:
 
 
 def answer(chain: Chain, **config: bool) -> Any:
-    """Return what is said of the chain's last transaction."""
+    """Return the result for the chain's last transaction."""
     stored = chain.stored(len(chain.executed) - 1)
     codes = chain.codes() | chain.recorder.codes
     made = PrestateDerivation(PrestateConfig(**config)).derive(stored, codes)
@@ -107,12 +107,12 @@ def test_what_could_not_be_paid_for_looks_nothing_up() -> None:
 
 
 def test_what_failed_for_other_reasons_was_looked_up() -> None:
-    # A call and a creation that the balance forbids.
+    # A call and a creation that exceed the balance.
     code = call_to(NOBODY, value=1) + creation(CODE, value=1)
     chain = run("osaka", {CALLER: Account(0, 5, code)})
     made = create_address(CALLER, 5)  # type: ignore[arg-type]
     assert looked_up(chain) == {*ALWAYS, CALLER, NOBODY, made}
-    # And below a revert.
+    # The same below a revert.
     code = call_to(CALLEE)
     inner = call_to(NOBODY) + push(2) + push(1) + b"\x55" + push(0) * 2 + b"\xfd"
     accounts = {CALLER: Account(0, 1, code), CALLEE: Account(0, 1, inner, {1: 3})}
@@ -150,7 +150,7 @@ def test_a_creation_in_a_static_call_is_of_padded_memory() -> None:
 
 
 def test_a_value_is_that_of_the_transactions_start() -> None:
-    # It pays NOBODY, and looks at its balance only then.
+    # The contract pays NOBODY before it reads NOBODY's balance.
     code = call_to(NOBODY, value=3) + number(NOBODY) + b"\x31"
     code += push(5) + push(1) + b"\x55" + push(1) + b"\x54"
     chain = run("osaka", {CALLER: Account(10, 1, code, {1: 4}), NOBODY: Account(2)})
@@ -193,7 +193,7 @@ def test_zeroed_and_new_slots_in_the_difference() -> None:
     assert difference["post"][name(CALLER)] == {"storage": {SLOT[2]: SLOT[5]}}
     without = answer(chain, diff_mode=True, disable_storage=True)
     assert name(CALLER) not in without["pre"] | without["post"]
-    # Nothing but a zero: the account is in `post` with nothing to say.
+    # Only a zero is written, so that the account in `post` has no members.
     zeroing = push(0) + push(1) + b"\x55"
     chain = run("osaka", {CALLER: Account(0, 1, zeroing, {1: 7})})
     assert answer(chain, diff_mode=True)["post"][name(CALLER)] == {}
@@ -259,12 +259,12 @@ def test_what_destroys_itself_is_in_pre_alone_until_cancun(fork: str) -> None:
     assert before["balance"] == "0x9"
     assert difference["post"][name(NOBODY)] == {"balance": "0x9"}
     if LADDER[fork].has_parent_beacon_root:
-        # It has lost its ether and no more: it is an account like any other.
+        # The account has only lost its ether, and still exists.
         assert difference["post"][name(CALLER)] == {"balance": "0x0"}
         assert "storage" not in before
     else:
         assert name(CALLER) not in difference["post"]
-        # Slots that were looked at stay, those with nothing in them as well.
+        # Slots that were read remain in the result, including zero ones.
         assert before["storage"] == {SLOT[1]: SLOT[7], SLOT[2]: SLOT[0]}
     assert answer(chain)[name(CALLER)]["storage"][SLOT[2]] == SLOT[0]
 
@@ -322,16 +322,16 @@ def test_target_of_a_delegation_is_looked_up(fork: str) -> None:
         DELEGATE: Account(0, 1, call_to(CALLEE) + b"\x50" + call_to(b"\xcd" * 20)),
         CALLEE: delegating(b"\xd2" * 20),
         b"\xd2" * 20: Account(0, 1, CODE),
-        b"\xcd" * 20: delegating(b"\xcd" * 20),  # to itself
+        b"\xcd" * 20: delegating(b"\xcd" * 20),  # the account delegates to itself
     }
     chain = Chain(fork, accounts)
     top = chain.run(CALLER)
     assert looked_up(chain) == {*ALWAYS, *accounts}
-    # The call names the account, not whose code it runs, and runs in its place.
+    # The call names the account and not its delegate, and runs in the account's context.
     first, second = top.calls
     assert (top.to, first.sender, first.to) == (CALLER, CALLER, CALLEE)
     assert first.error is None
-    # A delegation that leads to a delegation is no code.
+    # A delegation to a delegating account is not followed.
     assert second.error == "invalid opcode: opcode 0xef not defined"
 
 
@@ -365,7 +365,7 @@ def test_a_precompiled_contract_that_delegates_runs_and_its_delegate_is_looked_u
     assert looked_up(chain) == {*ALWAYS, identity, DELEGATE}
     chain.run(CALLER)
     assert looked_up(chain) == {*ALWAYS, CALLER, identity, DELEGATE}
-    # The delegation of the precompiled contract is code for those who delegate to it.
+    # Accounts that delegate to the precompiled account run its delegation as code.
     top = chain.run(CALLEE)
     assert top.error == "invalid opcode: opcode 0xef not defined"
     assert looked_up(chain) == {*ALWAYS, CALLEE, identity}

@@ -1,4 +1,4 @@
-"""What is recorded is what happened, and suffices for every answer."""
+"""Trace records equal the execution, and suffice for every derived result."""
 
 import itertools
 import json
@@ -64,7 +64,7 @@ PRESTATE_CONFIGS = [
 
 
 def touched_now(recorder, world):
-    """Return what the transaction that has just ended touched, as the world has it."""
+    """Return the accounts that the last transaction touched, from the world."""
     replaced = {}
     for target, address, previous in world._journal:
         if target is world._accounts:
@@ -84,7 +84,7 @@ def touched_now(recorder, world):
 
 
 class Kept(Recorder):
-    """A recorder that keeps, of each transaction, what it made the record of."""
+    """A recorder that keeps the call tree and touched accounts of each transaction."""
 
     def __init__(self):
         super().__init__()
@@ -106,7 +106,7 @@ def random_chain(fork, seed, transactions=6):
         try:
             chain.apply(one)
         except InvalidTransaction:
-            chain.executed.pop()  # its gas does not even cover its data
+            chain.executed.pop()  # the gas limit is below the intrinsic gas
     return chain
 
 
@@ -170,7 +170,7 @@ def test_records_are_the_same_however_many_transactions_wait(fork, monkeypatch):
 
 
 def snapshot(chain):
-    """Return the state as prestateTracer writes accounts, all that are not empty."""
+    """Return all non-empty accounts in prestateTracer's format."""
     world, found = chain.world, {}
     for address in set(chain.state.accounts) | set(world._accounts):
         account = world.account(address)
@@ -194,7 +194,7 @@ def snapshot(chain):
 
 
 def patched(state, difference):
-    """Return a state moved on by `pre` and `post` of diff mode, as geth defines them."""
+    """Return a state after the changes that diff mode reports as `pre` and `post`."""
     state = json.loads(json.dumps(state))
     pre, post = difference["pre"], difference["post"]
     for address, before in pre.items():
@@ -236,7 +236,7 @@ def test_the_difference_leads_to_the_next_transactions_state(fork):
             _, touched, changed = chain.recorder.kept[-1]
             assert changed <= {account.address for account in touched}
             if any(a.is_destroyed and a.after.nonce for a in touched):
-                continue  # geth takes it for destroyed although that was undone
+                continue  # geth reports it as destroyed although that was undone
             after = snapshot(chain)
             assert patched(before, answer) == after
             checked += 1
@@ -252,7 +252,7 @@ def stored_records(held):
 def test_compressing_changes_nothing_but_the_size():
     chain = random_chain("osaka", 2)
     held = [chain.record(index) for index in range(len(chain.executed))]
-    held += held[:2]  # what is the same is compressed once
+    held += held[:2]  # equal payloads are compressed once
     compressed = stored_records(held)
     for one, two in zip(held, compressed, strict=True):
         for name in ("calls", "prestate", "details"):
@@ -320,7 +320,7 @@ def test_what_is_too_much_is_not_recorded_and_the_rest_is():
 
 
 def payload(size: int) -> bytes:
-    """Return JSON of which zstd leaves some hundred bytes, and the rest as it is."""
+    """Return JSON that zstd compresses to some hundred bytes, and its content."""
     return b'{"output":"0x%s"}' % random.Random(size).randbytes(size).hex().encode()
 
 
@@ -340,7 +340,7 @@ def test_a_damaged_record_is_an_error_and_never_another_one(size, read):
             damaged = bytearray(packed)
             damaged[bit // 8] ^= 1 << bit % 8
             try:
-                # Few bits say nothing about what is in the frame.
+                # Few of the bits are not covered by the checksum.
                 assert read(bytes(damaged)) == whole
             except RecordDamaged:
                 continue

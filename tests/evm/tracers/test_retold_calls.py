@@ -1,4 +1,4 @@
-"""What is said of reverts, and what other tracers make of the same calls."""
+"""Reasons of reverts, and results of flatCallTracer and 4byteTracer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.call_codes import (
 from tests.support.executed import Account, Chain
 from tests.support.random_calls import push
 
-# What is said of reverts
+# Reasons of reverts
 
 ERROR, PANIC = bytes.fromhex("08c379a0"), bytes.fromhex("4e487b71")
 
@@ -54,7 +54,7 @@ def words(*numbers: int) -> bytes:
         (ERROR + words(32, 2) + b"no", "no"),
         (ERROR + words(32, 2) + b"no" + bytes(30), "no"),
         (ERROR + words(64, 7, 2) + b"no", "no"),
-        # An offset of 0: the string's length is the offset itself.
+        # With an offset of 0, the string's length is the offset itself.
         (ERROR + words(0), ""),
         (ERROR + words(32, 3) + b"no", None),
         (ERROR + words(33, 2) + b"no", None),
@@ -107,7 +107,7 @@ def test_only_a_revert_has_output_and_reason() -> None:
         ("invalid opcode: INVALID", "Bad instruction"),
         ("invalid opcode: opcode 0xc not defined", "Bad instruction"),
         ("stack underflow (0 <=> 5)", "Stack underflow"),
-        # These stay: geth compares the whole text.
+        # These texts are not converted, because geth compares the whole text.
         *(
             (text, text)
             for text in (
@@ -130,7 +130,7 @@ def test_errors_are_converted_to_paritys(error: str, converted: str) -> None:
         (plain,) = flat(frame)
         (entry,) = flat(frame, convert_parity_errors=True)
         assert (plain["error"], entry["error"]) == (error, converted)
-        # Whether there is a result goes by the text that was not converted.
+        # The text before the conversion determines whether there is a result.
         has_result = error == "execution reverted"
         assert ("result" in plain, "result" in entry) == (has_result, has_result)
 
@@ -150,7 +150,7 @@ def test_precompiled_contracts_are_hidden_where_they_are_called() -> None:
     kinds_left = [entry["action"]["callType"] for entry in entries]
     assert kinds_left == ["call", "callcode", "delegatecall", "call"]
     assert len(flat(top, precompiles, include_precompiles=True)) == 6
-    # The transaction's own call is shown whatever it calls.
+    # The outermost call is shown even if it calls a precompiled contract.
     assert len(flat(chain.run(identity), precompiles)) == 1
 
 

@@ -1,4 +1,4 @@
-"""stateDiff names what a transaction changed, and nothing else."""
+"""stateDiff contains exactly the changes of a transaction."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_accounts_that_were_only_read_are_left_out() -> None:
 
 
 def moved(state: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """Return the state after the changes. Check that it is what they start from."""
+    """Apply changes to a state, after a check of their values before."""
     state = json.loads(json.dumps(state))
     for address, change in changes.items():
         signs = {
@@ -142,7 +142,7 @@ def test_changes_lead_from_each_transactions_state_to_the_next(fork: str) -> Non
             assert moved(before, changes) == after
             for change in changes.values():
                 signs |= set(change["balance"])
-            # Sender and miner of a transaction are always there.
+            # The result always contains sender and miner.
             assert {f"0x{SENDER.hex()}", f"0x{COINBASE.hex()}"} <= changes.keys()
             assert (result["trace"], result["vmTrace"]) == ([], None)
     assert signs >= {"*", "+", "="}

@@ -1,4 +1,4 @@
-"""The stepping loop against the plain one, and every cost against what was taken."""
+"""The stepping loop, compared with the plain one, and its costs with the charged gas."""
 
 import random
 
@@ -20,7 +20,7 @@ LIKELY = bytes.fromhex(
 
 
 def run_both(fork, code, data=b"", **message):
-    """Run code in both loops, hold them against each other, return what was seen."""
+    """Run code in both loops, compare their results, and return the reported steps."""
     checker = CostChecker()
     plain, stepped = new_state(fork), stepped_state(fork, checker)
     for state in (plain, stepped):

@@ -1,4 +1,4 @@
-"""What a step says, and what the struct logger makes of it, instruction by instruction."""
+"""The values of steps, and the struct logger's entries for them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def steps(fork: str, code: bytes, **message: Any) -> CostChecker:
 def log(
     code: bytes, options: StructLogOptions | None = None, fork: str = "osaka", **m: Any
 ) -> dict[str, Any]:
-    """Return the struct logger's parsed answer for a call."""
+    """Return the struct logger's parsed result for a call."""
     pieces: list[bytes] = []
     logger = StructLogger(options or StructLogOptions(), pieces.append)
     frame = call(stepped_state(fork, logger), code, **m)
@@ -171,7 +171,7 @@ def test_a_reverted_call_takes_its_refund_back() -> None:
     state.set_storage(CONTRACT, 1, 7)
     state.set_code(OTHER, clear + push(0) * 2 + b"\xfd")
     other = push(int.from_bytes(OTHER, "big"))
-    # As itself: the callee's code clears a slot of the caller's, and fails.
+    # By DELEGATECALL, the callee's code clears a slot of the caller, and fails.
     call(state, push(0) * 4 + other + push(50_000) + b"\xf4" + clear + b"\x00")
     refunds = [
         (e["depth"], e["refund"]) for e in checker.entries if e["op"] == "SSTORE"
@@ -191,7 +191,7 @@ def test_a_reverted_call_takes_its_refund_back() -> None:
 def test_a_deadline_ends_a_loop() -> None:
     state = stepped_state("osaka", CostChecker(), seconds=0.05)
     with pytest.raises(ExecutionTimeout, match="execution timeout"):
-        call(state, bytes.fromhex("5b600056"), gas=10**9)  # minutes of work
+        call(state, bytes.fromhex("5b600056"), gas=10**9)  # this would take minutes
 
 
 def test_a_tracer_s_error_comes_through() -> None:
@@ -225,7 +225,7 @@ def test_an_entry_has_what_was_asked_for() -> None:
     assert entries[-2]["op"] == "SSTORE"
     assert entries[-2].keys() == {"pc", "op", "gas", "gasCost", "depth", "memory"}
     assert entries[-2]["memory"] == [f"0x{7:064x}"]
-    assert "memory" not in entries[2]  # before MSTORE makes it
+    assert "memory" not in entries[2]  # before MSTORE expands the memory
 
 
 def test_memory_is_reported_in_words() -> None:

@@ -1,4 +1,4 @@
-"""The struct logger against what geth recorded."""
+"""The struct logger, compared with recorded results of geth."""
 
 import json
 
@@ -20,7 +20,7 @@ OPTIONS = {
 
 
 def replay(origin, options):
-    """Return the parsed answer for a block."""
+    """Return the parsed result for a block."""
     pieces = []
     run = Replay(origin)
     for transaction in origin.block.transactions:
@@ -74,7 +74,7 @@ def test_every_recorded_entry_is_the_same(method):
 
 @pytest.mark.parametrize(("limit", "expected"), [(0, 4), (3, 3), (-1, 0), (-7, 0)])
 def test_limit_is_a_number_of_entries_and_none_below_zero(limit, expected):
-    # execution-apis counts entries; below zero geth's log is empty.
+    # The limit is a number of entries. With a negative limit, geth returns none.
     origin = call_origin("6001 6002 01 00")
     (entry,) = replay(origin, StructLogOptions(limit=limit))
     answer = entry["result"]

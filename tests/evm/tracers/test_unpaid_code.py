@@ -1,6 +1,6 @@
-"""A contract whose code could not be paid for, which was no failure in Frontier.
+"""A creation whose gas does not suffice for its code, which succeeds in Frontier.
 
-It came into being without code. geth's callTracer and erc7562Tracer show a creation that went
+The contract is then created without code. geth's callTracer and erc7562Tracer show a creation that went
 well and what its init code returned; the other tracers report the error.
 Source: go-ethereum v1.16.7, core/vm/evm.go `captureEnd`; core/vm/instructions.go
 `opCreate`; eth/tracers/logger/logger.go and js/goja.go `OnExit`, native/call.go
@@ -79,7 +79,7 @@ def test_a_creating_transaction_went_well_for_the_call_tracer_alone():
     assert (chain.world.account_exists(made), chain.world.get_code(made)) == (True, b"")
     found = struct_log("frontier", None, INIT)
     assert (found["failed"], found["returnValue"]) == (True, "0x")
-    # What was not paid for was not taken either.
+    # The code deposit was not charged.
     assert hex(found["gas"]) == top["gasUsed"]
     assert found["gas"] < 30_000
     assert program("frontier", None, INIT) == [[], UNPAID, len(CODE)]

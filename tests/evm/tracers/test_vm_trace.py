@@ -1,4 +1,4 @@
-"""vmTrace: what each instruction cost, pushed, wrote, and which frame it began."""
+"""vmTrace: the cost and effects of each instruction, and nested frames."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_every_member_of_a_small_program() -> None:
     assert call["sub"]["code"] == "0x" + inner.hex()
     assert [each["pc"] for each in call["sub"]["ops"]] == [0, 2, 4, 5, 7, 9]
     assert call["sub"]["ops"][2]["ex"]["mem"] == {"off": 0, "data": word(7)}
-    # Its cost contains the gas that was given away, of which the rest came back.
+    # The cost includes the passed gas, a part of which is returned later.
     before, left = ops[-5]["ex"]["used"], call["ex"]["used"]
     assert before - call["cost"] < left < before
     assert duplicate["ex"]["push"] == ["0x1", "0x1"]

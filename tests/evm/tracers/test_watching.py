@@ -1,4 +1,4 @@
-"""What the watcher sees, and that watching changes nothing."""
+"""The watcher's observations, and execution without and with a watcher."""
 
 import gc
 import weakref
@@ -128,7 +128,7 @@ def test_a_second_creation_at_one_address_takes_all_its_gas():
     first, second = top.calls
     assert (first.type, first.error, first.gas_used) == ("CREATE2", None, 0)
     assert second.error == "contract address collision"
-    # 32 000 for the instruction, and of the rest all but a 64th.
+    # 32,000 for the instruction, and 63/64 of the rest.
     assert second.gas_used == second.gas > 800_000
     assert second.to == first.to
 
@@ -151,7 +151,8 @@ def test_a_self_destruction_is_a_frame_of_its_own():
     (frame,) = chain.run(CALLER).calls
     assert (frame.type, frame.sender, frame.to) == ("SELFDESTRUCT", CALLER, CALLEE)
     assert (frame.value, frame.gas, frame.depth) == (7, 0, 1)
-    assert chain.recorder.destroyed == set()  # EIP-6780: it was not made just now
+    # EIP-6780: the contract was created earlier.
+    assert chain.recorder.destroyed == set()
 
 
 def test_a_creation_that_collides_at_the_top_fails():

@@ -1,4 +1,4 @@
-"""Mails that the tests' users have received."""
+"""Emails that users of the tests have received."""
 
 from __future__ import annotations
 

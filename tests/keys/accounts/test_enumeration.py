@@ -1,7 +1,7 @@
 """Neither an answer nor its time reveals whether an address has an account.
 
 Hashing a password takes most of a log-in's time, sending a mail most of the other forms':
-both happen as often whoever is asked for, and so do queries.
+hashes, emails and queries are equally many for addresses with and without an account.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FORMS = {
 
 @pytest.fixture
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Make two users; return the passwords that are hashed from then on."""
+    """Create two users. Return the list of passwords that are hashed afterwards."""
     User.objects.create_user(KNOWN, "a long pass phrase")
     User.objects.create_user(CLOSED, "a long pass phrase", is_active=False)
     found: list[str] = []

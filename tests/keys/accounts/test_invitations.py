@@ -1,4 +1,4 @@
-"""Invitations: bound to an address, valid once and for a week, and kept private."""
+"""Invitations: valid for one address, once and for a week, and private."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def test_known_and_unknown_addresses_are_answered_alike(client: Client) -> None:
 def test_answer_does_not_wait_longer_for_one_of_the_two(
     client: Client, django_assert_max_num_queries
 ) -> None:
-    """The mail is what takes time, and both send one; the queries are as many."""
+    """The email takes most of the time. Both cases send one, with equally many queries."""
     User.objects.create_user("known@example.org", PASSWORD)
     counts = []
     for email in ("new@example.org", "known@example.org"):

@@ -17,10 +17,10 @@ from tests.support.rows import make_network
 
 
 class Program:
-    """Asks the management API, with a token or without."""
+    """Sends requests to the management API, with or without a token."""
 
     def __init__(self, secret: str | None) -> None:
-        # With CSRF checks on: none may be in the way of a request without cookies.
+        # CSRF checks are enabled, to show that requests without cookies pass them.
         self._client = Client(enforce_csrf_checks=True)
         self._secret = secret
 
@@ -66,7 +66,7 @@ def staff(db: None) -> User:
 
 @pytest.fixture
 def with_scopes(staff: User) -> Callable[..., Program]:
-    """Return what makes programs that have these scopes, and no others."""
+    """Return a function that creates programs with exactly these scopes."""
 
     def make(*scopes: str) -> Program:
         issued = issue_token(owner=staff, name="billing", scopes=scopes)
@@ -77,7 +77,7 @@ def with_scopes(staff: User) -> Callable[..., Program]:
 
 @pytest.fixture
 def program(with_scopes: Callable[..., Program]) -> Program:
-    """Return a program that may do everything."""
+    """Return a program with all scopes."""
     return with_scopes(*Scope.values)
 
 

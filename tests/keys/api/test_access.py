@@ -1,4 +1,4 @@
-"""Each route asks for its scope, and for its owner's permission."""
+"""Each route requires a scope of the token and a permission of its owner."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ROUTES = [
 
 
 def there(path: str, api_key: ApiKey) -> str:
-    """Return a path with things that there are, where that is easily had."""
+    """Return a path with ids of existing objects, as far as possible."""
     named = path.replace("{key}", str(api_key.pk)).replace("{kind}", "origin")
     named = named.replace("{customer}", str(api_key.owner_id)).replace("{slug}", "free")
     return re.sub(r"\{\w+\}", "1", named).removeprefix("/api/v1/")
@@ -123,7 +123,7 @@ def test_bad_tokens_all_get_the_same_answer(staff: User) -> None:
 def test_many_wrong_tokens_are_throttled(program: Program) -> None:
     answers = [Program("wrong").ask("GET", "keys")]
     assert answers[0].status_code == 401
-    # Some more are admitted in the seconds that pass during the test.
+    # Some further requests are allowed in the seconds that the test takes.
     while answers[-1].status_code == 401 and len(answers) < 20 * OF_INVALID.burst:
         answers.append(Program("wrong").ask("GET", "keys"))
     assert len(answers) > OF_INVALID.burst

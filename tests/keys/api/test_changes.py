@@ -1,4 +1,4 @@
-"""What programs change, services change, with owner and token on record."""
+"""Changes by programs go through services, which record owner and token."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def operations(*methods: str) -> list[Any]:
 
 
 def fields(operation: dict[str, Any]) -> list[str]:
-    """Return the names of what an operation's body has."""
+    """Return the names of the fields of an operation's body."""
     content = operation.get("requestBody", {}).get("content", {})
     named = content.get("application/json", {}).get("schema", {}).get("$ref", "")
     schema = document()["components"]["schemas"].get(named.rpartition("/")[2], {})
@@ -75,7 +75,7 @@ def fields(operation: dict[str, Any]) -> list[str]:
 
 
 def refused(answer: Any) -> bool:
-    """Return whether an answer says what is wrong, rather than that all is well."""
+    """Return whether a response reports an error of the request."""
     gate.forget()
     if answer.status_code < 300:
         return False

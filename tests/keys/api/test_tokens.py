@@ -1,4 +1,4 @@
-"""Tokens are made in the admin and on the command line, and revoked for ever."""
+"""Tokens: created in the admin and on the command line, and revoked permanently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of usage, as billing reads them."""
+"""Totals of usage, as a billing program reads them."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_pages_hold_every_sum_once(
 
 
 def cursor(*values: object) -> str:
-    """Return what names a group after which a page begins."""
+    """Return the cursor of the page after a group."""
     return base64.urlsafe_b64encode(orjson.dumps(values)).decode()
 
 

@@ -14,7 +14,7 @@ from tests.support.rows import make_network
 
 
 class Customer:
-    """Somebody with a key, in front of a browser in which he has logged in."""
+    """A customer with a key, and a browser in which they are logged in."""
 
     def __init__(self, email: str) -> None:
         self.user = User.objects.create_user(email, "a password")
@@ -50,7 +50,7 @@ class Customer:
         return f"/dashboard/keys/{self.key.pk}{path and '/' + path}"
 
     def events(self) -> list[str]:
-        """Return what has become of the key, the oldest first."""
+        """Return the events of the key, the oldest first."""
         return list(self.key.events.order_by("id").values_list("type", flat=True))
 
 
@@ -65,7 +65,7 @@ def join(customer: Customer, role: str, email: str = "member@example.org") -> Cl
 
 
 def text(answer: Any) -> str:
-    """Return an answer's page as it is read."""
+    """Return the visible text of a page."""
     return re.sub(r"\s+", " ", answer.content.decode())
 
 

@@ -1,4 +1,4 @@
-"""Keys are made, revealed, rolled, revoked and deleted by their owners."""
+"""Keys are created, revealed, rolled, revoked and deleted by their owners."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ def test_owner_enables_a_key_that_they_disabled(customer: Customer) -> None:
 def test_owner_does_not_enable_what_support_has_disabled(
     customer: Customer, stranger: Customer, first: str
 ) -> None:
-    """Whoever has disabled it first."""
+    """This also holds if the owner has disabled the key before."""
     if first == "the owner":
         customer.post("disable")
     disable_key(api_key=customer.key, reason="abuse", actor=Actor(stranger.user))

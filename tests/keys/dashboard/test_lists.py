@@ -67,7 +67,7 @@ def test_one_form_saves_all_lists(customer: Customer) -> None:
 
 
 def test_list_that_was_not_changed_is_not_written(customer: Customer) -> None:
-    """It may have been changed in another window since the page was opened."""
+    """The list may have been changed in another window since the page was opened."""
     customer.post("allowlists", **{"typed-ip": "192.0.2.1"})
     opened = {f"shown-{kind}": "" for kind in AllowlistKind.values}
     answer = customer.client.post(

@@ -1,4 +1,4 @@
-"""Members of an account: what they do, what is logged, and which account a page is of."""
+"""Members of an account: their changes, the log, and the account of a page."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_history_names_the_person_and_their_role(customer: Customer) -> None:
     assert 'member@example.org <span class="badge">developer</span>' in seen
     assert "192.0.2.9" in seen
     assert ">you <small>192.0.2.9" in text(client.get(customer.path("activity")))
-    Membership.objects.all().delete()  # the log keeps what they have been
+    Membership.objects.all().delete()  # the log keeps their former role
     rows = customer.client.get(customer.path("activity.csv")).content.decode()
     assert next(csv.DictReader(rows.splitlines()))["by"] == (
         "member@example.org (developer)"
@@ -271,7 +271,7 @@ def test_events_of_members_are_neither_changed_nor_deleted(customer: Customer) -
 
 
 def test_events_written_without_a_role_have_none(customer: Customer) -> None:
-    with connection.cursor() as cursor:  # as by a process of an earlier version
+    with connection.cursor() as cursor:  # as a process of an earlier version does
         cursor.execute(
             "INSERT INTO keys_keyevent (at, api_key_id, type, data)"
             " VALUES (now(), %s, 'key.enabled', '{}')",

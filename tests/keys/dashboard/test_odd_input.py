@@ -1,4 +1,4 @@
-"""Whatever is typed into the forms of customers, they get a page that says so."""
+"""Invalid input in the forms of customers is answered with a page that explains it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why calls were refused is counted, and its owner is told how to mend it."""
+"""Rejected calls are counted by reason, and the owner of the key sees the remedies."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def test_refusals_of_all_kinds_reach_the_page(transactional_db: None) -> None:
             wait_until(lambda: api.send(request("eth_chainId")).status_code == 200)
             set_allowlist(api_key=key.api_key, kind="ip", values=["192.0.2.1"])
             wait_until(lambda: api.send(request("eth_chainId")).status_code == 403)
-    # Whoever stops writes what he has counted.
+    # A process that stops writes its counts.
     found = {
         (one.reason, one.network and one.network.slug): (one.calls, one.method)
         for one in Refusal.objects.select_related("network")
     }
-    # A process that has not heard of the change yet refuses for the old reason.
+    # A process that has not received the change yet still reports the old reason.
     assert found.pop(("key_disabled", None))[0] >= 1
     assert found == {
         ("network_not_enabled", beta.slug): (1, ""),
@@ -89,7 +89,7 @@ def test_connections_beyond_the_limit_reach_the_owner(transactional_db: None) ->
 
 
 def written(*counted: Refusals) -> None:
-    """Write what was counted, as a process does."""
+    """Write counts to the database, as a process does."""
     from psycopg import AsyncConnection
 
     from nodeapi.node import database_conninfo
@@ -120,7 +120,7 @@ def test_row_counts_its_last_day_in_all_processes(transactional_db: None) -> Non
     now = midnight + 10
     one.note(place, "net_version")
     one.note((key.pk, 0, "key_expired"), "")
-    one.note((key.pk + 1, 0, "key_expired"), "")  # of a key that is gone
+    one.note((key.pk + 1, 0, "key_expired"), "")  # of a deleted key
     written(one)
     limited, expired = Refusal.objects.order_by("-reason")
     assert (limited.calls, limited.method) == (1, "net_version")

@@ -1,4 +1,4 @@
-"""Each page of the dashboard needs a role of the account that it acts for."""
+"""Each page of the dashboard requires a role in the account that it acts for."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_page_of_another_customer_is_not_found(
         ]
         for method in ("get", "post")
     }
-    # What is another's is answered as what is not there: 404, or 405 before any look.
+    # Another user's object is answered like a missing one: 404, or 405 before a look-up.
     assert all(known == unknown for known, unknown in answers.values())
     assert {code for codes in answers.values() for code in codes} <= {404, 405}
     assert 404 in answers["get"] + answers["post"]
@@ -119,7 +119,7 @@ def test_pages_stay_out_of_frames_and_caches_and_run_our_files_alone(
 
 
 def test_key_stands_in_no_address_that_a_page_leads_to(customer: Customer) -> None:
-    """So that no Referer and no history has it."""
+    """Otherwise, Referer headers and the browser's history would contain the key."""
     answer = customer.post("roll", overlap="0")
     secret = shown_secret(answer)
     page = answer.content.decode()

@@ -1,4 +1,4 @@
-"""What the pages show for pasting is pasted: into a shell, and into Python."""
+"""The examples on pages run when they are pasted into a shell or into Python."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="no curl he
 
 @pytest.fixture
 def shown(transactional_db: None):
-    """Return the pages of a key on a service that runs, and the key."""
+    """Return the pages of a key on a running service, and the key."""
     network = make_network("alpha")
     add_block(network, "head", 7)
     set_head(network, "head", 7)
@@ -45,7 +45,7 @@ def shown(transactional_db: None):
 
 
 def texts(answer) -> list[str]:
-    """Return what is there to be copied on a page."""
+    """Return the texts of a page that have a copy button."""
     found = re.findall(
         r"<pre[^>]*data-copy[^>]*>(.*?)</pre>", answer.content.decode(), re.S
     )

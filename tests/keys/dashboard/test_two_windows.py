@@ -1,4 +1,4 @@
-"""A key that is deleted in one window while something is done to it in another."""
+"""A key that is deleted in one window while another window changes it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"
 
 
 def is_waited_for() -> bool:
-    """Return whether somebody wants what this transaction has locked."""
+    """Return whether another connection waits for a lock of this transaction."""
     with connection.cursor() as cursor:
         cursor.execute(WAITING)
         return cursor.fetchone() != (0,)

@@ -143,7 +143,7 @@ def test_calls_of_a_short_time_are_offered_in_a_shorter_range(
     link = 'href="?range=15m&amp;by=outcome&amp;of=calls">Show 15 minutes'
     hour = link.replace("15m", "1h").replace("15 minutes", "1 hour")
     day = link.replace("15m", "24h").replace("15 minutes", "24 hours")
-    # The time of calls is known to a bin of three hours.
+    # The time of calls is accurate to a bin of three hours.
     assert any(one in text for one in (link, hour, day))
     assert "shorter time span" not in text_of(customer, f"{page(used)}?range=15m")
     add_usage(used, Network.objects.get(), timezone.now() - timedelta(days=6))

@@ -13,7 +13,7 @@ ids = count(1)
 
 @pytest.fixture
 def limiter_on(redis_url):
-    """Return what makes limiters on the shared Redis, which has time to answer."""
+    """Return a function that creates limiters on the shared Redis, with a long timeout."""
     return lambda: Limiter(Buckets(redis_url, timeout=PATIENCE_SECONDS))
 
 

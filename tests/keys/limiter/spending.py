@@ -1,4 +1,4 @@
-"""Keys that are charged, by clocks that stand still until they are moved."""
+"""Charges of keys, with clocks that a test moves."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Clock:
 
 
 async def spend(limiter, api_key_id, limits, credits):
-    """Charge a key, waiting if need be."""
+    """Charge a key, and wait for the result if necessary."""
     await limiter.charge(api_key_id, limits, credits)
 
 
 async def count_admitted(limiter, api_key_id, limits, credits=1):
-    """Charge a key until it is refused; return how often it was not."""
+    """Charge a key until a charge is rejected. Return the number of successful charges."""
     for admitted in count():
         try:
             await spend(limiter, api_key_id, limits, credits)

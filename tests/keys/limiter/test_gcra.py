@@ -115,10 +115,10 @@ limits = st.builds(
 )
 steps = st.lists(
     st.tuples(
-        st.integers(0, 2 * SECOND),  # what passes before
-        st.integers(0, 2),  # who asks
-        st.integers(1, 300),  # what it costs
-        st.booleans(),  # whether what rests is given back first
+        st.integers(0, 2 * SECOND),  # microseconds before the request
+        st.integers(0, 2),  # the process
+        st.integers(1, 300),  # credits
+        st.booleans(),  # whether unused credits are returned first
         st.booleans(),  # whether the lease is filled up first
     ),
     max_size=60,
@@ -128,7 +128,7 @@ steps = st.lists(
 @settings(deadline=None)
 @given(limits, steps)
 def test_processes_with_leases_never_admit_more_than_the_bound(limits, steps):
-    """In any time: rate × time + burst + what each process held at its beginning."""
+    """The bound for any period is rate × time + burst + the leases at its beginning."""
     now, bucket = NOON, Bucket()
     held = [0, 0, 0]
     history = []
@@ -167,9 +167,9 @@ def test_processes_with_leases_never_admit_more_than_the_bound(limits, steps):
 
 cut_off_steps = st.lists(
     st.tuples(
-        st.integers(0, 2 * SECOND),  # what passes before
-        st.integers(0, 2),  # who asks
-        st.integers(1, 300),  # what it costs
+        st.integers(0, 2 * SECOND),  # microseconds before the request
+        st.integers(0, 2),  # the process
+        st.integers(1, 300),  # credits
         st.booleans(),  # whether the shared bucket is out of reach
     ),
     max_size=60,
@@ -181,7 +181,7 @@ cut_off_steps = st.lists(
 def test_process_that_is_cut_off_now_and_then_never_admits_more_than_its_bound(
     limits, steps
 ):
-    """In any time: rate × time + burst for each process, whoever is cut off when."""
+    """The bound for any period is rate × time + burst, for each process."""
     now, shared = NOON, Bucket()
     own = [Bucket()] * 3
     is_apart = [False] * 3

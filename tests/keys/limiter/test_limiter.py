@@ -1,4 +1,4 @@
-"""What one process charges: leases, refunds and refusals."""
+"""The limiter of a single process: leases, refunds and rejections."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_lease_is_spent_without_waiting(limiter_on, api_key_id):
 
 
 class Counted(Buckets):
-    """Counts the scripts that are run, and how many at once at most.
+    """Counts the executed scripts, and the maximum number of concurrent ones.
 
     taken: credits, without those that were returned.
     """
@@ -162,7 +162,7 @@ def test_refunds_while_others_are_charged_add_up(limiter_on, api_key_id):
                 await fail()
 
         await asyncio.gather(*(crowd() for _ in range(5)))
-        await limiter.stop()  # gives back what is held
+        await limiter.stop()  # returns the lease
         other = limiter_on()
         assert await count_admitted(other, api_key_id, limits) == 900
         await other.stop()

@@ -129,7 +129,7 @@ def test_resting_lease_of_a_process_that_was_alone_is_reported_too():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_slow_redis_lets_no_process_admit_more(seed):
-    """It used to be left alone after 50 ms, and each process went on by itself."""
+    """An earlier version gave up after 50 ms, and each process then used its own bucket."""
     limits, seconds = Limits(rate=20, burst=100), 1.5
 
     async def scenario(server):

@@ -44,8 +44,8 @@ def test_rest_of_a_lease_goes_back_to_the_others(limiter_on, redis_url, api_key_
         admitted = await count_admitted(busy, api_key_id, limits)
         assert admitted <= 1000 - 62 + 2 + time.monotonic() - started
         await idle.sweep()
-        await idle.sweep()  # unused since the first one
-        clock.now += REFUSAL_SECONDS  # until the last refusal is asked for again
+        await idle.sweep()  # unused since the first sweep
+        clock.now += REFUSAL_SECONDS  # until the cached rejection has expired
         assert await count_admitted(busy, api_key_id, limits) >= 61
         await idle.stop()
         await busy.stop()
@@ -68,7 +68,7 @@ def test_stopping_gives_everything_back(limiter_on, api_key_id):
 
 
 def crowd(url, api_key_id, gate, results):
-    """Spend as much as a process with four clients can."""
+    """Spend as many credits as a process with four clients can."""
 
     async def client(limiter, end):
         admitted = 0
