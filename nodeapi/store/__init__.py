@@ -26,7 +26,7 @@ from networks.directory import Directory
 from nodeapi.results.spool import SpoolCount
 from nodeapi.store.accounts import AccountReads
 from nodeapi.store.appearances import AppearanceReads
-from nodeapi.store.base import CacheKey
+from nodeapi.store.base import CacheKey, Sources
 from nodeapi.store.blocks import BlockReads
 from nodeapi.store.changes import ChangeReads
 from nodeapi.store.derived import DerivedReads
@@ -77,7 +77,8 @@ class Store(
         log_connections: Connections | None = None,
         max_logs: int = MAX_LOGS,
     ) -> None:
-        super().__init__(connections, directory, BytesCache[CacheKey](cache_bytes))
+        cache = BytesCache[CacheKey](cache_bytes)
+        super().__init__(Sources(connections, directory, cache))
         self.spooled = spooled or SpoolCount()
         self.log_connections = log_connections or connections
         self.log_searches = Turns(self.log_connections.size)

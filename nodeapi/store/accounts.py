@@ -12,13 +12,11 @@ from evm.changes import AccountValue, Changes
 from evm.headers import EMPTY_TRIE_ROOT
 from evm.world import EMPTY_CODE_HASH
 from jsonrpc.later import Later
-from networks.directory import Directory, NetworkView
+from networks.directory import NetworkView
 from nodeapi.encoding import BlockReference
 from nodeapi.store import queries
-from nodeapi.store.base import CacheKey, Reads, existing, whole_row
+from nodeapi.store.base import Reads, Sources, existing, whole_row
 from nodeapi.store.codes import Codes
-from postgres.cache import BytesCache
-from postgres.connections import Connections
 from postgres.lookup import Lookup
 from postgres.statement import BYTEA, INT8, Row, Statement, int8
 
@@ -50,18 +48,13 @@ class AccountReads(Reads):
     depending on the block; and with Unavailable while the database is unavailable.
     """
 
-    def __init__(
-        self,
-        connections: Connections,
-        directory: Directory,
-        cache: BytesCache[CacheKey],
-    ) -> None:
-        super().__init__(connections, directory, cache)
-        self._account_codes = Codes(connections, cache)
+    def __init__(self, sources: Sources) -> None:
+        super().__init__(sources)
+        self._account_codes = Codes(sources.connections, sources.cache)
         network, address = ("network_id", INT8), ("address", BYTEA)
         self._accounts_by_hash: dict[bool, Lookup[tuple[int, bytes, bytes], Row]] = {
             with_code: Lookup(
-                connections,
+                sources.connections,
                 queries.account_by_hash(with_code),
                 [network, ("hash", BYTEA), address],
                 whole_row,
@@ -72,7 +65,7 @@ class AccountReads(Reads):
         }
         self._accounts_by_number: dict[bool, Lookup[tuple[int, int, bytes], Row]] = {
             with_code: Lookup(
-                connections,
+                sources.connections,
                 queries.account_by_number(with_code),
                 [network, ("number", INT8), address],
                 whole_row,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -34,26 +35,27 @@ entry by number therefore contains the head's hash, and is not found under anoth
 """
 
 
-class Reads:
-    """Resolves tags and numbers to block hashes.
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where values are read from. cache: shared by all reads."""
 
-    cache: shared by all reads.
-    """
+    connections: Connections
+    directory: Directory
+    cache: BytesCache[CacheKey]
+
+
+class Reads:
+    """Resolves tags and numbers to block hashes, and reads values after blocks."""
 
     spooled: SpoolCount
     """Counts the bytes of spooled files. Shared by the whole `Store`."""
 
-    def __init__(
-        self,
-        connections: Connections,
-        directory: Directory,
-        cache: BytesCache[CacheKey],
-    ) -> None:
-        self._connections = connections
-        self._directory = directory
-        self._cache = cache
+    def __init__(self, sources: Sources) -> None:
+        self._connections = sources.connections
+        self._directory = sources.directory
+        self._cache = sources.cache
         self._canonical_hashes: Lookup[tuple[int, int], Row] = Lookup(
-            connections,
+            sources.connections,
             queries.CANONICAL_HASH,
             [("network_id", INT8), ("number", INT8)],
             whole_row,

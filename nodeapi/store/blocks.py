@@ -5,13 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from jsonrpc.later import DONE, Later
-from networks.directory import Directory, NetworkView
+from networks.directory import NetworkView
 from nodeapi.documents.blocks import unpack_full_block, without_total_difficulty
 from nodeapi.encoding import MAX_INDEX
 from nodeapi.store import queries
-from nodeapi.store.base import CacheKey, Reads, tagged_hash
-from postgres.cache import BytesCache
-from postgres.connections import Connections
+from nodeapi.store.base import CacheKey, Reads, Sources, tagged_hash
 from postgres.lookup import Lookup
 from postgres.statement import BYTEA, INT8, Row
 
@@ -40,18 +38,13 @@ class BlockReads(Reads):
     _unpacked: tuple[bytes | None, bytes] = None, b""
     """The latest full block: packed and unpacked."""
 
-    def __init__(
-        self,
-        connections: Connections,
-        directory: Directory,
-        cache: BytesCache[CacheKey],
-    ) -> None:
-        super().__init__(connections, directory, cache)
+    def __init__(self, sources: Sources) -> None:
+        super().__init__(sources)
         by_hash = [("network_id", INT8), ("hash", BYTEA)]
         by_number = [("network_id", INT8), ("number", INT8)]
         self._blocks_by_hash: dict[bool, Lookup[tuple[int, bytes], bytes]] = {
             full: Lookup(
-                connections,
+                sources.connections,
                 queries.block_by_hash(full),
                 by_hash,
                 _document,
@@ -63,7 +56,7 @@ class BlockReads(Reads):
         }
         self._blocks_by_number: dict[bool, Lookup[tuple[int, int], _Numbered]] = {
             full: Lookup(
-                connections,
+                sources.connections,
                 queries.block_by_number(full),
                 by_number,
                 _numbered,
@@ -73,7 +66,7 @@ class BlockReads(Reads):
             for full, batch in _MAX_BATCH.items()
         }
         self._transactions: Lookup[tuple[int, bytes, int], bytes] = Lookup(
-            connections,
+            sources.connections,
             queries.TRANSACTION,
             [*by_hash, ("index", INT8)],
             _document,

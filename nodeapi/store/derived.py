@@ -19,18 +19,15 @@ from evm.tracers.derived import (
 )
 from evm.tracers.record import RecordTooLarge
 from jsonrpc.later import DONE, Later
-from networks.directory import Directory
 from nodeapi.encoding import MAX_INDEX
 from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.results import entries
 from nodeapi.results.answers import Answer
 from nodeapi.results.spool import Spool
 from nodeapi.store import record_queries
-from nodeapi.store.base import CacheKey, whole_row
+from nodeapi.store.base import CacheKey, Sources, whole_row
 from nodeapi.store.trace_streams import ADVICE, Span, groups, record_name
 from nodeapi.store.traces import SHORT_BYTES, TraceReads
-from postgres.cache import BytesCache
-from postgres.connections import Connections
 from postgres.errors import Unavailable
 from postgres.lookup import Lookup
 from postgres.statement import (
@@ -78,20 +75,19 @@ class DerivedReads(TraceReads):
     All results fail with TraceTooLarge or Unavailable, like those of `TraceReads`.
     """
 
-    def __init__(
-        self,
-        connections: Connections,
-        directory: Directory,
-        cache: BytesCache[CacheKey],
-    ) -> None:
-        super().__init__(connections, directory, cache)
+    def __init__(self, sources: Sources) -> None:
+        super().__init__(sources)
         key = [("network_id", INT8), ("hash", BYTEA), ("first", INT8), ("last", INT8)]
         self._trace_sizes: Lookup[_Key, Row] = Lookup(
-            connections, record_queries.TRACE_SIZES, key, whole_row, max_batch=16
+            sources.connections,
+            record_queries.TRACE_SIZES,
+            key,
+            whole_row,
+            max_batch=16,
         )
         self._records_plans: Lookup[tuple[int, bytes, int, int, int, int], Row] = (
             Lookup(
-                connections,
+                sources.connections,
                 record_queries.RECORDS_PLAN,
                 [*key, ("calls", INT8), ("prestate", INT8)],
                 whole_row,

@@ -15,15 +15,13 @@ import orjson
 
 from evm.header_rules import next_base_fee
 from jsonrpc.later import Later
-from networks.directory import Directory, NetworkView
+from networks.directory import NetworkView
 from nodeapi.fees.history import blob_fee, empty_child, fee_history
 from nodeapi.fees.tips import BlockTips, block_tips, unpack_tips
-from nodeapi.store.base import CacheKey, Reads
+from nodeapi.store.base import Reads, Sources
 from nodeapi.store.head_values import HeadValues
 from nodeapi.store.headers import HeaderReads
 from nodeapi.store.transactions import TransactionReads
-from postgres.cache import BytesCache
-from postgres.connections import Connections
 from postgres.statement import INT8, Row, Statement, int8
 
 if TYPE_CHECKING:
@@ -42,14 +40,9 @@ _CONFIG = Statement(
 class ConfigReads(Reads):
     """Reads of networks' fork schedules."""
 
-    def __init__(
-        self,
-        connections: Connections,
-        directory: Directory,
-        cache: BytesCache[CacheKey],
-    ) -> None:
-        super().__init__(connections, directory, cache)
-        self._chain_configs = HeadValues(directory, self._read_chain_config)
+    def __init__(self, sources: Sources) -> None:
+        super().__init__(sources)
+        self._chain_configs = HeadValues(sources.directory, self._read_chain_config)
 
     def chain_config(self, network_id: int) -> Later[ChainConfig]:
         """Return a network's fork schedule, which is read again for each new head.
@@ -121,18 +114,13 @@ class HeadFees:
 class FeeReads(HeaderReads, TransactionReads, ConfigReads):
     """Reads of fees. All results fail with Unavailable."""
 
-    def __init__(
-        self,
-        connections: Connections,
-        directory: Directory,
-        cache: BytesCache[CacheKey],
-    ) -> None:
-        super().__init__(connections, directory, cache)
+    def __init__(self, sources: Sources) -> None:
+        super().__init__(sources)
         self._last_tips: dict[int, int] = {}
         """Network id → the last suggested tip."""
         self._turn = asyncio.Lock()
-        self._suggested_tips = HeadValues(directory, self._suggest_tip)
-        self._head_fees = HeadValues(directory, self._read_head_fees)
+        self._suggested_tips = HeadValues(sources.directory, self._suggest_tip)
+        self._head_fees = HeadValues(sources.directory, self._read_head_fees)
 
     def suggested_tip(self, network_id: int) -> Later[int]:
         """Return a tip, in wei per gas, with which transactions are soon included."""

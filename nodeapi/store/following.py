@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from jsonrpc.later import Later
-from networks.directory import Directory
 from nodeapi.encoding import quantity
-from nodeapi.store.base import CacheKey, Reads, whole_row
-from postgres.cache import BytesCache
-from postgres.connections import Connections
+from nodeapi.store.base import Reads, Sources, whole_row
 from postgres.lookup import Lookup
 from postgres.statement import INT8, Row, read_bool, read_int8
 
@@ -42,15 +39,10 @@ Source: go-ethereum v1.17.2, internal/ethapi/api.go, Syncing
 class FollowingReads(Reads):
     """Reads of the status that a network's follower writes."""
 
-    def __init__(
-        self,
-        connections: Connections,
-        directory: Directory,
-        cache: BytesCache[CacheKey],
-    ) -> None:
-        super().__init__(connections, directory, cache)
+    def __init__(self, sources: Sources) -> None:
+        super().__init__(sources)
         self._statuses: Lookup[tuple[int], Row] = Lookup(
-            connections, _STATUS, [("network_id", INT8)], whole_row
+            sources.connections, _STATUS, [("network_id", INT8)], whole_row
         )
 
     def syncing(self, network_id: int) -> Later[bytes]:

@@ -6,10 +6,7 @@ import asyncio
 
 from evm.headers import Header, decode_header
 from jsonrpc.later import Later
-from networks.directory import Directory
-from nodeapi.store.base import CacheKey, Reads
-from postgres.cache import BytesCache
-from postgres.connections import Connections
+from nodeapi.store.base import Reads, Sources
 from postgres.errors import Unavailable
 from postgres.lookup import Lookup
 from postgres.statement import BYTEA, INT8, Row, Statement, int8
@@ -32,15 +29,10 @@ _CANONICAL_HEADERS = Statement(
 class HeaderReads(Reads):
     """Reads of headers. All results fail with Unavailable."""
 
-    def __init__(
-        self,
-        connections: Connections,
-        directory: Directory,
-        cache: BytesCache[CacheKey],
-    ) -> None:
-        super().__init__(connections, directory, cache)
+    def __init__(self, sources: Sources) -> None:
+        super().__init__(sources)
         self._headers: Lookup[tuple[int, bytes], bytes] = Lookup(
-            connections,
+            sources.connections,
             _HEADER,
             [("network_id", INT8), ("hash", BYTEA)],
             _header,

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evm.state_trie import STATE_OWNER
-from networks.directory import Directory, NetworkView
+from networks.directory import NetworkView
 from nodeapi.results import proofs
-from nodeapi.store.base import CacheKey, Reads
+from nodeapi.store.base import Reads, Sources
 from nodeapi.store.head_values import HeadValues
-from postgres.cache import BytesCache
-from postgres.connections import Connections
 from postgres.errors import Unavailable
 from postgres.statement import BYTEA, INT8, Statement, int8, read_int8
 
@@ -67,14 +65,11 @@ class KeptData:
 class KeptReads(Reads):
     """Reads of the oldest blocks with certain data. All fail with Unavailable."""
 
-    def __init__(
-        self,
-        connections: Connections,
-        directory: Directory,
-        cache: BytesCache[CacheKey],
-    ) -> None:
-        super().__init__(connections, directory, cache)
-        self._oldest_computed = HeadValues(directory, self._read_oldest_computed)
+    def __init__(self, sources: Sources) -> None:
+        super().__init__(sources)
+        self._oldest_computed = HeadValues(
+            sources.directory, self._read_oldest_computed
+        )
 
     async def kept_data(self, network_id: int) -> KeptData:
         """Return the oldest blocks for which a network has logs and proofs."""

@@ -15,7 +15,7 @@ from functools import partial
 from jsonrpc.errors import InvalidParams
 from jsonrpc.later import DONE, Later
 from jsonrpc.turns import LoopTurns, Turns
-from networks.directory import Directory, NetworkView
+from networks.directory import NetworkView
 from nodeapi.documents.receipts import (
     HEAD_BYTES,
     log_documents,
@@ -30,7 +30,7 @@ from nodeapi.logs.keys import MAX_TOPICS, POSITION_BITS, event_key, key
 from nodeapi.results.answers import Answer
 from nodeapi.results.spool import Spool
 from nodeapi.store import log_queries
-from nodeapi.store.base import CacheKey, tagged_hash
+from nodeapi.store.base import Sources, tagged_hash
 from nodeapi.store.trace_streams import GROUP_BYTES, GROUP_TRANSACTIONS
 from nodeapi.store.traces import SHORT_BYTES
 from nodeapi.store.transactions import (
@@ -40,7 +40,6 @@ from nodeapi.store.transactions import (
     at_hand,
     receipts_with_heads,
 )
-from postgres.cache import BytesCache
 from postgres.connections import Connections
 from postgres.errors import TimedOut, Unavailable
 from postgres.statement import (
@@ -96,15 +95,10 @@ class LogReads(TransactionReads):
     log_connections: Connections
     max_logs: int = MAX_LOGS
 
-    def __init__(
-        self,
-        connections: Connections,
-        directory: Directory,
-        cache: BytesCache[CacheKey],
-    ) -> None:
-        super().__init__(connections, directory, cache)
-        self.log_connections = connections
-        self.log_searches = Turns(connections.size)
+    def __init__(self, sources: Sources) -> None:
+        super().__init__(sources)
+        self.log_connections = sources.connections
+        self.log_searches = Turns(sources.connections.size)
         """Searches in several blocks, each of which needs a connection again and again."""
         self._turns = LoopTurns()
         self._indexed: set[int] = set()

@@ -17,12 +17,10 @@ from evm.state_trie import STATE_OWNER, address_key, slot_key
 from evm.trie_nodes import HASHED_SIZE
 from evm.trie_proofs import KeyProof
 from jsonrpc.later import Later, all_of
-from networks.directory import Directory, NetworkView
+from networks.directory import NetworkView
 from nodeapi.results.proofs import proof_document, storage_root
 from nodeapi.store import queries
-from nodeapi.store.base import CacheKey, Reads
-from postgres.cache import BytesCache
-from postgres.connections import Connections
+from nodeapi.store.base import CacheKey, Reads, Sources
 from postgres.errors import Unavailable
 from postgres.lookup import Lookup
 from postgres.statement import BYTEA, INT8, Row, read_array, read_int8
@@ -50,15 +48,10 @@ class ProofReads(Reads):
     All results fail with Unavailable while the database is unavailable.
     """
 
-    def __init__(
-        self,
-        connections: Connections,
-        directory: Directory,
-        cache: BytesCache[CacheKey],
-    ) -> None:
-        super().__init__(connections, directory, cache)
+    def __init__(self, sources: Sources) -> None:
+        super().__init__(sources)
         self._state_roots: Lookup[tuple[int, bytes], bytes] = Lookup(
-            connections,
+            sources.connections,
             queries.STATE_ROOT,
             [("network_id", INT8), ("hash", BYTEA)],
             _bytes,
@@ -71,10 +64,10 @@ class ProofReads(Reads):
             ("depth", INT8),
         ]
         self._nodes: Lookup[tuple[Any, ...], list[bytes]] = Lookup(
-            connections, queries.TRIE_NODES, place, _nodes, max_batch=_MAX_BATCH
+            sources.connections, queries.TRIE_NODES, place, _nodes, max_batch=_MAX_BATCH
         )
         self._former_nodes: Lookup[tuple[Any, ...], list[bytes]] = Lookup(
-            connections,
+            sources.connections,
             queries.FORMER_TRIE_NODES,
             [*place, ("number", INT8)],
             _nodes,

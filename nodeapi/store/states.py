@@ -9,13 +9,11 @@ from eth_typing import Address
 
 from evm.changes import Changes
 from jsonrpc.later import Later, all_of
-from networks.directory import Directory, NetworkView
+from networks.directory import NetworkView
 from nodeapi.encoding import BlockReference
 from nodeapi.errors.blocks import HeaderForHashNotFound, NotCanonical
 from nodeapi.store import queries
-from nodeapi.store.base import CacheKey, Reads, existing, number_of, whole_row
-from postgres.cache import BytesCache
-from postgres.connections import Connections
+from nodeapi.store.base import Reads, Sources, existing, number_of, whole_row
 from postgres.lookup import Lookup
 from postgres.statement import BYTEA, INT8, Row, Statement, int8, read_bool
 
@@ -44,16 +42,11 @@ class StateReads(Reads):
     depending on the block; and with Unavailable while the database is unavailable.
     """
 
-    def __init__(
-        self,
-        connections: Connections,
-        directory: Directory,
-        cache: BytesCache[CacheKey],
-    ) -> None:
-        super().__init__(connections, directory, cache)
+    def __init__(self, sources: Sources) -> None:
+        super().__init__(sources)
         network, slot = ("network_id", INT8), [("address", BYTEA), ("slot", BYTEA)]
         self._storage_by_hash: Lookup[tuple[int, bytes, bytes, bytes], Row] = Lookup(
-            connections,
+            sources.connections,
             queries.STORAGE_BY_HASH,
             [network, ("hash", BYTEA), *slot],
             whole_row,
@@ -61,14 +54,17 @@ class StateReads(Reads):
             max_queries=_MAX_QUERIES,
         )
         self._storage_by_number: Lookup[tuple[int, int, bytes, bytes], Row] = Lookup(
-            connections,
+            sources.connections,
             queries.STORAGE_BY_NUMBER,
             [network, ("number", INT8), *slot],
             whole_row,
             max_queries=_MAX_QUERIES,
         )
         self._canonicity: Lookup[tuple[int, bytes], Row] = Lookup(
-            connections, queries.IS_CANONICAL, [network, ("hash", BYTEA)], whole_row
+            sources.connections,
+            queries.IS_CANONICAL,
+            [network, ("hash", BYTEA)],
+            whole_row,
         )
 
     def storage_at(

@@ -21,18 +21,15 @@ from evm.tracers.record import (
 )
 from jsonrpc.later import DONE, Later
 from jsonrpc.stream import Stream
-from networks.directory import Directory
 from nodeapi.encoding import MAX_INDEX
 from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.results import entries
 from nodeapi.results.answers import Answer
 from nodeapi.store import record_queries
-from nodeapi.store.base import CacheKey, Reads, whole_row
+from nodeapi.store.base import CacheKey, Reads, Sources, whole_row
 from nodeapi.store.codes import Codes
 from nodeapi.store.record_queries import RecordKind
 from nodeapi.store.trace_streams import ADVICE, Span, TraceStreams, record_name
-from postgres.cache import BytesCache
-from postgres.connections import Connections
 from postgres.lookup import Lookup
 from postgres.statement import BYTEA, INT8, Row, read_array, read_int8
 
@@ -55,19 +52,14 @@ class TraceReads(Reads):
     All results fail with TraceTooLarge, Unavailable.
     """
 
-    def __init__(
-        self,
-        connections: Connections,
-        directory: Directory,
-        cache: BytesCache[CacheKey],
-    ) -> None:
-        super().__init__(connections, directory, cache)
-        self._codes = Codes(connections, cache)
-        self._streams = TraceStreams(connections, self._codes)
+    def __init__(self, sources: Sources) -> None:
+        super().__init__(sources)
+        self._codes = Codes(sources.connections, sources.cache)
+        self._streams = TraceStreams(sources.connections, self._codes)
         key = [("network_id", INT8), ("hash", BYTEA), ("first", INT8), ("last", INT8)]
         self._short_traces: dict[RecordKind, Lookup[_Key, Row]] = {
             kind: Lookup(
-                connections,
+                sources.connections,
                 record_queries.short_trace(kind, SHORT_BYTES),
                 key,
                 whole_row,

@@ -18,7 +18,6 @@ from struct import Struct
 from evm import rlp
 from jsonrpc.later import DONE, Later, if_found
 from jsonrpc.stream import Stream
-from networks.directory import Directory
 from nodeapi.documents.receipts import (
     HEAD_BYTES,
     raw_receipt,
@@ -30,11 +29,9 @@ from nodeapi.encoding import MAX_INDEX, data
 from nodeapi.results.answers import Answer
 from nodeapi.results.spool import Spool, SpoolCount
 from nodeapi.store import record_queries
-from nodeapi.store.base import CacheKey, Reads, whole_row
+from nodeapi.store.base import CacheKey, Reads, Sources, whole_row
 from nodeapi.store.trace_streams import Span, groups
 from nodeapi.store.traces import SHORT_BYTES
-from postgres.cache import BytesCache
-from postgres.connections import Connections
 from postgres.errors import Unavailable
 from postgres.lookup import Lookup
 from postgres.statement import (
@@ -81,17 +78,14 @@ class TransactionReads(Reads):
     All results fail with Unavailable while the database is unavailable.
     """
 
-    def __init__(
-        self,
-        connections: Connections,
-        directory: Directory,
-        cache: BytesCache[CacheKey],
-    ) -> None:
-        super().__init__(connections, directory, cache)
+    def __init__(self, sources: Sources) -> None:
+        super().__init__(sources)
         by_hash = [("network_id", INT8), ("hash", BYTEA)]
 
         def rows(sql: str, max_batch: int) -> Lookup[tuple[int, bytes], Row]:
-            return Lookup(connections, sql, by_hash, whole_row, max_batch=max_batch)
+            return Lookup(
+                sources.connections, sql, by_hash, whole_row, max_batch=max_batch
+            )
 
         self._places = rows(record_queries.PLACE, 256)
         self._by_hash = rows(record_queries.TRANSACTION_BY_HASH, 64)
@@ -102,7 +96,7 @@ class TransactionReads(Reads):
         self._raw_blocks = rows(record_queries.RAW_BLOCK, 4)
         self._raw_transactions = rows(record_queries.RAW_TRANSACTION, 4)
         self._raw_transactions_at: Lookup[tuple[int, bytes, int], Row] = Lookup(
-            connections,
+            sources.connections,
             record_queries.RAW_TRANSACTION_AT,
             [*by_hash, ("index", INT8)],
             whole_row,
