@@ -42,7 +42,6 @@ from tests.evm.test_headers import CANCUN, HEADER, LONDON, PRAGUE, SHANGHAI
 from tests.evm.test_transactions import FIELDS, KEY
 from tests.golden import recording
 from tests.golden.chains import CHAINS
-from tests.golden.parts import PARTS
 from tests.support.odd import VALUES
 
 
@@ -77,7 +76,7 @@ def case_of(block: Block) -> Case:
 
 
 def geths_cases(chain: str) -> Iterator[Case]:
-    recorded = recording.read(chain, PARTS)
+    recorded = recording.read(chain, ["blocks"])
     for block, raw in zip(CHAINS[chain]().blocks, CHAINS[chain]().raw, strict=True):
         block_hash = "0x" + block.header.hash.hex()
         document = recorded.find("eth_getBlockByHash", block_hash, True)["result"]

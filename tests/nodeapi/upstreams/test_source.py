@@ -26,7 +26,8 @@ from nodeapi.upstreams.source import (
     RawMode,
 )
 from samples.node import Refused
-from tests.nodeapi.upstreams.test_blocks import Case, cases, other
+from tests.golden.chains import CHAINS
+from tests.nodeapi.upstreams.test_blocks import Case, case_of, other
 from tests.support.upstream_server import (
     UpstreamServer,
     refuse,
@@ -34,7 +35,7 @@ from tests.support.upstream_server import (
 )
 from tests.support.waiting import in_time
 
-OURS = [case for case in cases() if case.name.startswith("ours")][:60]
+OURS = [case_of(block) for block in CHAINS["sample"]().blocks[:60]]
 CASES = {"0x" + case.hash.hex(): case for case in OURS}
 UNCLED = next(case for case in OURS if case.uncles)
 PLAIN = OURS[3:9]
