@@ -21,30 +21,21 @@ from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.eth_headers import get_raw_transaction_by_hash
-from nodeapi.methods.trace_options import DEFAULT, TraceOptions, trace_options
+from nodeapi.methods.trace_options import OPTIONS, TraceOptions
 from nodeapi.results.answers import Answer, MaybeAnswer
 from nodeapi.schemas.blocks import BAD_BLOCKS
 from nodeapi.schemas.building import named
 from nodeapi.schemas.receipts import RAW_RECEIPTS_OR_NULL
-from nodeapi.schemas.traces import BLOCK_TRACES, TRACE_OPTIONS, TRACER_RESULT
+from nodeapi.schemas.traces import BLOCK_TRACES, TRACER_RESULT
 from nodeapi.schemas.values import BLOCK_NUMBER_OR_TAG, BLOCK_PARAMETER, DATA, HASH32
 
-_OPTIONS = Param(
-    "options",
-    trace_options,
-    TRACE_OPTIONS,
-    required=False,
-    default=DEFAULT,
-    summary="The tracer and its options; the struct logger by default.",
-    reads_text=True,
-)
 _BLOCK = Param("block", block_number_or_hash, BLOCK_PARAMETER)
 _TRANSACTION_HASH = Param("transactionHash", hash32, HASH32)
 
 
 @registry.method(
     "debug_traceBlockByHash",
-    params=[Param("blockHash", hash32, HASH32), _OPTIONS],
+    params=[Param("blockHash", hash32, HASH32), OPTIONS],
     result=named("traces", BLOCK_TRACES),
     summary="Returns the traces of all transactions of the block with a hash.",
     credits=20,
@@ -60,7 +51,7 @@ def trace_block_by_hash(
 
 @registry.method(
     "debug_traceBlockByNumber",
-    params=[Param("block", block_number, BLOCK_NUMBER_OR_TAG), _OPTIONS],
+    params=[Param("block", block_number, BLOCK_NUMBER_OR_TAG), OPTIONS],
     result=named("traces", BLOCK_TRACES),
     summary="Returns the traces of all transactions of the block with a number or tag.",
     credits=20,
@@ -84,7 +75,7 @@ def trace_block_by_number(
 
 @registry.method(
     "debug_traceTransaction",
-    params=[_TRANSACTION_HASH, _OPTIONS],
+    params=[_TRANSACTION_HASH, OPTIONS],
     result=named("trace", TRACER_RESULT),
     summary="Returns the trace of the transaction with a hash.",
     credits=10,

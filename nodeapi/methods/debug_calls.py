@@ -28,14 +28,13 @@ from nodeapi.methods.eth_calls import (
     given_block,
     given_state,
 )
-from nodeapi.methods.trace_options import DEFAULT, TraceOptions, trace_options
+from nodeapi.methods.trace_options import DEFAULT, OPTIONS, TraceOptions, trace_options
 from nodeapi.methods.tracing_tasks import run_trace, trace_seconds
 from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.traces import (
     BLOCK_TRACES,
     CALL_TRACE_OPTIONS,
-    TRACE_OPTIONS,
     TRACER_RESULT,
 )
 from nodeapi.schemas.values import BLOCK_PARAMETER, DATA
@@ -161,15 +160,7 @@ async def _block_hash(context: Context, block: BlockReference) -> bytes:
     "debug_traceBlock",
     params=[
         Param("rawBlock", any_data, DATA, summary="The block's RLP."),
-        Param(
-            "options",
-            trace_options,
-            TRACE_OPTIONS,
-            required=False,
-            default=DEFAULT,
-            summary="The tracer and its options; the struct logger by default.",
-            reads_text=True,
-        ),
+        OPTIONS,
     ],
     result=named("traces", BLOCK_TRACES),
     summary="Executes a block that is given as RLP, and returns the traces of its "

@@ -9,11 +9,9 @@ from jsonrpc.later import Later
 from jsonrpc.params import Param
 from nodeapi.documents.pending import PendingBlock
 from nodeapi.encoding import (
-    LATEST,
     BlockReference,
     address,
     block_number,
-    block_number_or_hash,
     boolean,
     data,
     hash32,
@@ -26,6 +24,7 @@ from nodeapi.encoding import (
 from nodeapi.errors.arguments import TooManySlots
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
+from nodeapi.methods.eth_state import STATE_BLOCK
 from nodeapi.results.answers import Document
 from nodeapi.schemas.blocks import BLOCK_OR_NULL
 from nodeapi.schemas.building import named
@@ -35,7 +34,6 @@ from nodeapi.schemas.transactions import TRANSACTION_OR_NULL
 from nodeapi.schemas.values import (
     ADDRESS,
     BLOCK_NUMBER_OR_TAG,
-    BLOCK_PARAMETER,
     BOOLEAN,
     HASH32,
     QUANTITY,
@@ -48,15 +46,6 @@ _FULL = Param(
     boolean,
     BOOLEAN,
     summary="true: transactions as objects; false: their hashes.",
-)
-_BLOCK = Param(
-    "block",
-    block_number_or_hash,
-    BLOCK_PARAMETER,
-    required=False,
-    default=LATEST,
-    summary="The block after which the state is read; latest by default. The state at "
-    "pending is that at latest.",
 )
 
 
@@ -155,7 +144,7 @@ def get_transaction_by_block_hash_and_index(
     params=[
         Param("address", address, ADDRESS),
         Param("storagePosition", text, STORAGE_POSITION),
-        _BLOCK,
+        STATE_BLOCK,
     ],
     encode=data,
     result=named("value", HASH32),
@@ -187,7 +176,7 @@ def _refuse_position(
     "eth_getStorageValues",
     params=[
         Param("positions", slots_by_address, POSITIONS_BY_ADDRESS),
-        _BLOCK,
+        STATE_BLOCK,
     ],
     result=named("values", POSITIONS_BY_ADDRESS),
     summary="Returns the values at many storage positions after one block.",

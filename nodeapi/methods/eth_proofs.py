@@ -14,21 +14,20 @@ from jsonrpc.later import Later
 from jsonrpc.params import Param
 from jsonrpc.text import kind
 from nodeapi.encoding import (
-    LATEST,
     BlockReference,
     address,
-    block_number_or_hash,
     storage_key,
     text,
 )
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
+from nodeapi.methods.eth_state import STATE_BLOCK
 from nodeapi.methods.execution import run_task
 from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.proofs import PROOF
 from nodeapi.schemas.state import STORAGE_KEYS
-from nodeapi.schemas.values import ADDRESS, BLOCK_PARAMETER
+from nodeapi.schemas.values import ADDRESS
 
 MAX_KEYS = 1024
 """Most storage keys of one request; geth's limit."""
@@ -73,23 +72,13 @@ def _key_name(key: str) -> str:
 TIMEOUT_SECONDS = 20.0
 """Time for the computation of an older block's tries."""
 
-_BLOCK = Param(
-    "block",
-    block_number_or_hash,
-    BLOCK_PARAMETER,
-    required=False,
-    default=LATEST,
-    summary="The block after which the state is read; latest by default. The state at "
-    "pending is that at latest.",
-)
-
 
 @registry.method(
     "eth_getProof",
     params=[
         Param("address", address, ADDRESS),
         Param("storageKeys", storage_keys, STORAGE_KEYS),
-        _BLOCK,
+        STATE_BLOCK,
     ],
     result=named("proof", PROOF),
     summary="Returns an account and storage values with the trie nodes that prove them.",

@@ -29,7 +29,7 @@ from nodeapi.schemas.state import ACCOUNT_INFO, ACCOUNT_OR_NULL
 from nodeapi.schemas.values import ADDRESS, BLOCK_PARAMETER, DATA, QUANTITY
 
 _ADDRESS = Param("address", address, ADDRESS)
-_BLOCK = Param(
+STATE_BLOCK = Param(
     "block",
     block_number_or_hash,
     BLOCK_PARAMETER,
@@ -52,7 +52,7 @@ _NO_ACCOUNT = AccountValue(0, 0, EMPTY_CODE_HASH, EMPTY_TRIE_ROOT)
 
 @registry.method(
     "eth_getBalance",
-    params=[_ADDRESS, _BLOCK],
+    params=[_ADDRESS, STATE_BLOCK],
     encode=quantity,
     result=named("balance", QUANTITY),
     summary="Returns the balance of an account in wei.",
@@ -65,7 +65,7 @@ def get_balance(context: Context, account: bytes, block: BlockReference) -> Late
 
 @registry.method(
     "eth_getCode",
-    params=[_ADDRESS, _BLOCK],
+    params=[_ADDRESS, STATE_BLOCK],
     encode=data,
     result=named("code", DATA),
     summary="Returns the code of a contract, or the delegation of an account.",
@@ -105,7 +105,7 @@ async def _highest(stored: Later[int], pending: Coroutine[Any, Any, int]) -> int
 
 @registry.method(
     "eth_getAccount",
-    params=[_ADDRESS, _BLOCK],
+    params=[_ADDRESS, STATE_BLOCK],
     result=named("account", ACCOUNT_OR_NULL),
     summary="Returns nonce, balance, code hash and storage root of an account, null "
     "when it does not exist.",
@@ -119,7 +119,7 @@ def get_account(
 
 @registry.method(
     "eth_getAccountInfo",
-    params=[_ADDRESS, _BLOCK],
+    params=[_ADDRESS, STATE_BLOCK],
     result=named("account", ACCOUNT_INFO),
     summary="Returns nonce, balance and code of an account.",
 )

@@ -28,11 +28,13 @@ from evm.tracers.native import (
 )
 from evm.tracers.struct_log import StructLogOptions
 from jsonrpc.errors import RpcError
+from jsonrpc.params import Param
 from jsonrpc.source import Text, members
 from jsonrpc.text import kind, parse_exactly
 from nodeapi.encoding import MAX_INDEX, index
 from nodeapi.go import decoding
 from nodeapi.go.decoding import Field
+from nodeapi.schemas.traces import TRACE_OPTIONS
 from nodeapi.tracing.jobs import (
     Executed,
     JavaScriptProgram,
@@ -352,3 +354,14 @@ def _json(value: Any) -> bytes:
 def _well_formed(text: str) -> str:
     """Return a text with lone surrogates replaced, as Go's decoder does."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+OPTIONS = Param(
+    "options",
+    trace_options,
+    TRACE_OPTIONS,
+    required=False,
+    default=DEFAULT,
+    summary="The tracer and its options; the struct logger by default.",
+    reads_text=True,
+)
