@@ -18,7 +18,6 @@ from nodeapi.methods.trace_options import (
     trace_options,
 )
 from nodeapi.tracing.jobs import JavaScriptProgram, OpcodeTracer, TraceJob, TracerGroup
-from tests.support.waiting import PATIENCE_SECONDS
 
 
 def tracer(name, config=None):
@@ -42,7 +41,7 @@ def test_struct_logger_shows_what_its_options_select():
         "debug": 5,
     }
     shown = StructLogOptions(True, True, True, True, 7)
-    assert trace_options(value) == TraceOptions(shown, timeout=PATIENCE_SECONDS)
+    assert trace_options(value) == TraceOptions(shown, timeout=60.0)
 
 
 @pytest.mark.parametrize(
