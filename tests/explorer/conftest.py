@@ -30,7 +30,7 @@ def staff(hard_network: None) -> Client:
 
 @pytest.fixture
 def customer() -> User:
-    """Return a new customer. Each test has its own, because pages cache their rights."""
+    """Return a new customer. Tests do not share one, because its rows are not deleted."""
     return User.objects.create_user(f"customer{next(_numbers)}@example.org", PASSWORD)
 
 

@@ -44,7 +44,7 @@ class Comparison:
             self._compare_block(hex(number))
 
     def summary(self) -> str:
-        """Return what was compared, in a few lines."""
+        """Return a summary of the comparison, in a few lines."""
         kinds = ", ".join(f"type {kind}: {n}" for kind, n in sorted(self.kinds.items()))
         equal = ", ".join(f"{method}: {n}" for method, n in self.equal.items())
         return (

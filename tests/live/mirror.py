@@ -1,4 +1,4 @@
-"""A customer who keeps a copy of the chain from the notifications of a socket alone."""
+"""A customer whose copy of the chain comes only from the notifications of a socket."""
 
 from __future__ import annotations
 

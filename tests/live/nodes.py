@@ -26,7 +26,7 @@ _GENESIS_TIME = 1_700_000_000
 
 
 class RpcError(Exception):
-    """Raised when a node answers an error."""
+    """Raised when a node returns an error."""
 
 
 class Node(ABC):
@@ -61,7 +61,7 @@ class Node(ABC):
             return False
 
     def kill(self) -> None:
-        """Kill the process as an operating system without memory would."""
+        """Kill the process with SIGKILL, as the kernel does when memory runs out."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -72,7 +72,7 @@ class Node(ABC):
         self._client.close()
 
     def log(self) -> str:
-        """Return what the process has printed."""
+        """Return the output of the process."""
         return (self.folder / "node.log").read_text(errors="replace")
 
     def call(self, method: str, *params: Any) -> Any:

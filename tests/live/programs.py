@@ -1,4 +1,4 @@
-"""Where geth, anvil and cast are; `python -m tests.live.programs` builds geth.
+"""Paths of geth, anvil and cast; `python -m tests.live.programs` builds geth.
 
 A geth of the pinned version is taken from the PATH, or else from the user's cache, into
 which Go builds it once. npm installs anvil and cast into this folder.
@@ -50,7 +50,7 @@ def build_geth() -> str:
     if go is None:
         raise GethError(f"there is neither geth {VERSION} nor Go here")
     folder = cache_folder()
-    # A build that is interrupted leaves nothing under the final name.
+    # An interrupted build leaves no file with the final name.
     draft = folder.with_name(f"{folder.name}.{os.getpid()}")
     try:
         done = subprocess.run(

@@ -40,7 +40,7 @@ class RandomPayloads:
             for account in block["stateOverrides"].values()
             if "code" in account
         ]
-        # The geth of these tests reports transfers of CALLCODE, and later ones do not.
+        # This version of geth reports transfers by CALLCODE, and later ones do not.
         has_call_code = any(_CALLCODE in code for code in codes)
         return {
             "blockStateCalls": blocks,
@@ -84,7 +84,7 @@ class RandomPayloads:
         }
 
     def _state(self, is_first: bool) -> dict[str, Any]:
-        """Return overrides. The first block has all contracts, later ones change few."""
+        """Return state overrides. Those of the first block contain all contracts."""
         choose = self._choose
         found: dict[str, Any] = {}
         accounts = random_accounts(choose, self._fork)

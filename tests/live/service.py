@@ -1,4 +1,4 @@
-"""Portcullis as a provider runs it: `manage.py serve`, which follows a node."""
+"""The service as started by `manage.py serve`, which follows a node."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NETWORK = demo.LIVE_NETWORK
 
 
 class Reorganisation(NamedTuple):
-    """A row of the service: see the model."""
+    """A row of the model `Reorganisation`."""
 
     fork_number: int
     old_hash: str
@@ -68,7 +68,7 @@ class Service:
         return done.stdout
 
     def status(self) -> Any:
-        """Return what `network_status` shows."""
+        """Return the output of `network_status`."""
         return json.loads(self.manage("network_status", NETWORK, "--json"))
 
     def rows(self, query: str, *parameters: Any) -> list[Any]:

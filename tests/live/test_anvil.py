@@ -1,4 +1,4 @@
-"""The service follows anvil, whose blocks it has to rebuild, through reorganisations."""
+"""The service follows anvil and its reorganisations. It has to rebuild anvil's blocks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def anvil(
     folder = tmp_path_factory.mktemp("anvil")
     with closing(Anvil(folder)) as node:
         node.start()
-        # anvil keeps an account that receives a fee of zero, and EIP-161 removes it.
+        # anvil keeps an account that receives a fee of zero, which EIP-161 removes.
         node.call("anvil_setCoinbase", SENDER.address)
         log = folder / "service.log"
         with (
@@ -96,7 +96,7 @@ def reorganise(
         for each in (service, node)
     )
     assert ours == theirs
-    # The nonce is free again.
+    # The nonce is unused again.
     assert send(node, service, nonce, to=token, data=data)
 
 

@@ -1,7 +1,7 @@
-"""`trace_` and `ots_` beside anvil's, for a chain that both have executed.
+"""`trace_` and `ots_` methods, compared with anvil's for a chain that both have executed.
 
-The functions below "The form of ours" and `Nodes.flat_trace` bring anvil's answers into the
-form of ours, and name the differences with their reasons.
+The functions below "The form of ours" and `Nodes.flat_trace` convert anvil's results to
+our format, and document the differences.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def nodes(
 
 
 class Nodes:
-    """Compares answers, and counts the equal ones."""
+    """Compares results, and counts the equal ones."""
 
     def __init__(self, api: Api, anvil: AnvilWithEther) -> None:
         self.api = api
@@ -206,7 +206,7 @@ def test_blocks_are_equal(both: Nodes) -> None:
         for name in ("issuance", "totalFees"):
             both.compare(f"ots_getBlockDetails {name}", ours[name], anvils[name])
         both.compare("header", header(ours["block"]), header(anvils["block"]))
-        # anvil counts pages from a block's begin, Erigon from its end.
+        # anvil counts pages from the beginning of a block, Erigon from its end.
         ours, anvils = both.answers("ots_getBlockTransactions", number, 0, 255)
         both.compare(
             "ots_getBlockTransactions",
@@ -231,7 +231,7 @@ def test_accounts_are_equal(both: Nodes) -> None:
         if both.api.result("ots_hasCode", account, "latest"):
             both.compare(f"ots_getContractCreator {account}", ours, anvils)
         else:
-            # anvil names creations that failed or left no code; Erigon does not.
+            # anvil also reports creations that failed or created no code. Erigon does not.
             both.compare(f"ots_getContractCreator {account}", ours, None)
     for transaction in TRANSACTIONS.values():
         place = f"0x{transaction.sender.hex()}", transaction.nonce
@@ -253,7 +253,7 @@ def test_searches_find_the_same_transactions(both: Nodes) -> None:
 
 
 def state_change(change: Json, ours: Json) -> Json:
-    """Return an account's change as Parity writes it.
+    """Return an account's change in Parity's format.
 
     anvil writes an account that a transfer has created as one whose balance was 0.
     """
@@ -274,7 +274,7 @@ def otterscan_call(call: Json) -> Json:
 def internal_operations(
     operations: list[Json], ours: list[Json], transaction: Transaction
 ) -> list[Json]:
-    """Return anvil's operations without that of the transaction itself.
+    """Return anvil's operations without the operation of the transaction itself.
 
     The contract of a creation that failed is the zero address in ours, see
     docs/otterscan.md.
@@ -293,7 +293,7 @@ def header(block: Json) -> Json:
 
 
 def places(page: Json) -> list[str]:
-    """Return the hashes of a page's transactions. anvil orders those of a block otherwise."""
+    """Return the hashes of a page's transactions, sorted, because anvil's order differs."""
     return sorted(each["hash"] for each in page["txs"])
 
 

@@ -1,4 +1,4 @@
-"""The service follows `geth --dev` and answers everything as geth does.
+"""The service follows `geth --dev`, and its responses equal geth's.
 
 The tests share one geth and may run in any order. Each leaves the service at geth's head.
 """
@@ -100,7 +100,7 @@ def test_a_reorganisation_is_followed(followed: Followed, depth: int) -> None:
 
 
 def reorganise(followed: Followed, depth: int) -> Reorganisation:
-    """Let geth go back some blocks and continue; check what the service makes of it.
+    """Rewind geth by some blocks, let it continue, and check the service.
 
     The reorganisation is deeper than `depth` if geth adds blocks before it goes back. It
     stays above the finalized block, because following stops at a deeper one.
@@ -124,7 +124,7 @@ def reorganise(followed: Followed, depth: int) -> Reorganisation:
     assert made.depth >= depth
     if made.depth == depth:
         assert made.old_hash == hashes[max(hashes)]
-    # The service goes on at the next block at the latest.
+    # The service continues with the next block at the latest.
     geth.next_block()
     wait_until(lambda: service.head() > fork)
     agree(followed)
@@ -151,7 +151,7 @@ def test_geth_is_killed_and_comes_back(followed: Followed) -> None:
     wait_until(lambda: LOST_BLOCKS <= geth.head() % EPOCH < EPOCH - 4)
     before = traffic.receipt(traffic.transfer())
     geth.kill()
-    # The service goes on with what it has.
+    # The service continues with its stored blocks.
     assert traffic_receipt(followed, before["transactionHash"]) == before
     wait_until(lambda: service.call("eth_syncing"))
     geth.start()
@@ -200,7 +200,7 @@ def test_pending_is_geths(followed: Followed) -> None:
 
 
 def pending(block: dict[str, Any]) -> dict[str, Any]:
-    """Return geth's pending block with null for what isn't known, as docs/sending.md."""
+    """Return geth's pending block with null for unknown members, as in docs/sending.md."""
     transactions = [
         each if isinstance(each, str) else {**each, **dict.fromkeys(PLACE)}
         for each in block["transactions"]

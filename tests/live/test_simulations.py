@@ -1,4 +1,4 @@
-"""eth_simulateV1 gives geth's blocks: random payloads after many blocks of a chain."""
+"""eth_simulateV1 returns geth's blocks for random payloads after many blocks of a chain."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def outcome(both: Both, params: list[Any]) -> tuple[dict[str, Any], dict[str, An
 
 
 def is_expected(theirs: dict[str, Any], ours: dict[str, Any]) -> bool:
-    """Return whether outcomes are equal, or differ as they should."""
+    """Return whether outcomes are equal, except for intended differences."""
     if theirs == ours:
         return True
     if "error" not in theirs:
@@ -75,7 +75,7 @@ def is_expected(theirs: dict[str, Any], ours: dict[str, Any]) -> bool:
         return True
     if "error" not in ours or theirs["error"]["message"] != ours["error"]["message"]:
         return False
-    # This geth has no code of its own for fee caps yet.
+    # This version of geth has no separate error code for fee caps.
     codes = theirs["error"]["code"], ours["error"]["code"]
     return codes == (INVALID_PARAMS, FEE_CAP_TOO_LOW)
 

@@ -1,4 +1,4 @@
-"""debug_traceCall gives geth's results: random calls with overrides, by every tracer."""
+"""debug_traceCall returns geth's results for random calls with overrides, by any tracer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chain with call frames of every kind, and an anvil that has executed it, too.
+"""A chain with call frames of every kind, which anvil has executed as well.
 
 anvil can't be followed with ether in it (see `nodes.Anvil`), and without ether there are no
 transfers. So the blocks are built here, and anvil gets their transactions, timestamps and

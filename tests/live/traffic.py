@@ -37,7 +37,7 @@ def words(*values: int) -> bytes:
 
 
 class Sidecar:
-    """What a transaction with blobs is sent with: a blob, its commitment and proofs.
+    """A sidecar of a blob transaction: a blob, its commitment and its proofs.
 
     They are computed once. That takes seconds in which no other thread runs, so that a
     socket of this process would miss its pings.
@@ -69,7 +69,7 @@ class Sidecar:
 class Traffic:
     """Senders of transactions, which all go through the service.
 
-    node: is asked for nonces, which the service has no method for.
+    node: the node that reports nonces.
     """
 
     def __init__(self, service: Service, node: Node) -> None:
@@ -136,13 +136,13 @@ class Traffic:
     def nonce(self, account: LocalAccount) -> int:
         """Return the nonce of an account's next transaction."""
         answer = self._node.call("eth_getTransactionCount", account.address, "pending")
-        # A node counts a new transaction a moment after it has accepted it.
+        # A node updates the nonce shortly after it has accepted a transaction.
         found = max(int(answer, 16), self._nonces.get(account.address, 0))
         self._nonces[account.address] = found + 1
         return found
 
     def forget_nonces(self) -> None:
-        """Go on with the node's nonces, which a reorganisation has lowered."""
+        """Use the node's nonces again, because a reorganisation has lowered them."""
         self._nonces.clear()
 
     def receipt(self, transaction: str) -> Any:

@@ -19,7 +19,7 @@ BLOCK = request("eth_getBlockByNumber", "0x1", True)
 
 
 def wait_for(api: Api, message: Any, part: str, *, is_there: bool = True) -> None:
-    """Wait until the host's network answers with or without this."""
+    """Wait until a part of the response of the host's network appears or disappears."""
     wait_until(lambda: (part in api.send(message, host="second.test").text) is is_there)
 
 

@@ -165,7 +165,7 @@ def test_invalid_argument_is_reported_in_one_line_and_changes_nothing(
 
 def test_configuring_does_not_move_the_head_back() -> None:
     network = make_network("alpha")
-    set_head(network, "newer", 9)  # behind the back of the object in our hands
+    set_head(network, "newer", 9)  # the row changes, but not the object of this test
     configure_network(network=network, name="First")
     network.refresh_from_db()
     assert (network.head_number, network.name) == (9, "First")

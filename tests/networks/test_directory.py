@@ -194,7 +194,7 @@ def test_readings_of_one_moment_are_one_query() -> None:
 
 
 def test_one_reading_ends_before_the_next_begins() -> None:
-    """Else an older answer that is slow could take the place of a newer one."""
+    """Otherwise, a slow older result could replace a newer one."""
     network = make_network()
     with serving() as running:
         directory = running.service.directory

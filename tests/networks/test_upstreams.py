@@ -102,7 +102,8 @@ def test_invalid_changes_are_refused_and_change_nothing() -> None:
 
 def test_as_many_are_enabled_as_have_to_agree() -> None:
     network = make_network()
-    configure_network(network=network, agree=3)  # without upstreams, nothing to agree
+    # Without upstreams, no agreement is required.
+    configure_network(network=network, agree=3)
     assert "3 upstreams have to agree, but only 1 is enabled" in refusal(
         configure_network, network=network, upstream_urls=[A]
     )

@@ -1,4 +1,4 @@
-"""The list of blocks stays quick beside millions of them."""
+"""The list of blocks remains fast with millions of blocks."""
 
 from __future__ import annotations
 

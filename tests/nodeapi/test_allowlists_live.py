@@ -1,4 +1,4 @@
-"""What keys may be used from and for: over real HTTP, alone and in a batch."""
+"""Allowlists over real HTTP, for single calls and batches."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_page_that_is_on_the_list_gets_its_own_origin_back(live: Live) -> None:
             assert cors(answer) == (ORIGIN, "Origin"), message
             assert "access-control-allow-credentials" not in answer.headers
         refusal = api.send(call, origin="https://evil.test")
-        assert cors(refusal) == ("*", "Origin")  # so that its author can read why
+        assert cors(refusal) == ("*", "Origin")  # so that a page can read the reason
         assert cors(api.send(call)) == ("*", "Origin")
         zipped = api.send([call] * 100, origin=ORIGIN, **{"accept-encoding": "gzip"})
         assert zipped.headers.get_list("vary") == ["Origin", "accept-encoding"]

@@ -1,4 +1,4 @@
-"""A database that goes away, hangs and comes back under a service of two processes."""
+"""A database that stops, hangs and recovers, below a service of two processes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 BLOCKS = [decode_block(raw) for raw in sample.raw_blocks()]
 HEAD = "0x" + BLOCKS[-1].header.hash.hex()
-CONNECTIONS_OF_A_WORKER = 4 + 1 + 1  # look-ups, listening, statistics
+# Connections for look-ups, subscriptions and statistics.
+CONNECTIONS_OF_A_WORKER = 4 + 1 + 1
 QUERY_TIMEOUT = 3.0
 PROBE_SECONDS = 1.5
 """After so many seconds each process has tried in vain to connect again."""
@@ -47,12 +48,12 @@ def live(own: Installation, django_db_setup: None) -> Iterator[Live]:
 
 
 def warm() -> Any:
-    """Return a request whose answer is remembered."""
+    """Return a request whose response is cached."""
     return request("eth_getBlockByHash", HEAD, True)
 
 
 def cold() -> Any:
-    """Return a request that is in no cache."""
+    """Return a request whose response is not cached."""
     address = "0x" + random.randbytes(20).hex()
     return request("eth_getStorageAt", address, "0x0", HEAD)
 
@@ -66,7 +67,7 @@ def batch() -> Any:
 
 
 class Load:
-    """Clients that ask without pause, and note when they were answered how."""
+    """Clients that make requests continuously, and record statuses with times."""
 
     def __init__(self, live: Live) -> None:
         self._url = f"{live.base_url}/v3/{live.secrets[0]}"
@@ -93,7 +94,7 @@ class Load:
             self.errors.append(error)
 
     def statuses(self, start: float, end: float, *kinds: Any) -> set[int]:
-        """Return how was answered what was asked and answered between two moments."""
+        """Return the statuses of requests that were sent and answered between two moments."""
         return {
             status
             for asked, answered, kind, status in list(self.answers)
@@ -101,9 +102,9 @@ class Load:
         }
 
     def wait_until_told(self, status: int, *kinds: Any) -> float:
-        """Wait until the last answers of some kinds have a status; returns since when.
+        """Wait until the latest responses of some kinds have a status. Return since when.
 
-        Several of each: the two processes lose and find the database each by itself.
+        Several responses count, because each process notices the outage by itself.
         """
         start = time.monotonic()
 
@@ -128,7 +129,7 @@ class Load:
     def wait_for_answers(self, moment: float, *kinds: Any) -> None:
         """Wait until requests of each kind were answered that were made after a moment.
 
-        Several of each, for the sake of both processes.
+        Several responses count, so that both processes are included.
         """
 
         def are_answered() -> bool:
@@ -141,7 +142,7 @@ class Load:
         wait_until(are_answered)
 
     def wait_until_well(self) -> float:
-        """Wait until all clients are answered; returns since when."""
+        """Wait until all clients are answered successfully. Return since when."""
         return self.wait_until_told(200, warm, cold, head, batch)
 
     def check(self) -> None:
@@ -183,7 +184,7 @@ def check_answer(kind: Any, answer: httpx.Response) -> int:
 
 
 class Gauge(threading.Thread):
-    """Counts the service's connections to the database, as often as it can."""
+    """Counts the service's connections to the database repeatedly."""
 
     def __init__(self, own: Installation) -> None:
         super().__init__(daemon=True)
@@ -222,7 +223,7 @@ def shut_down(own: Installation) -> None:
 
 
 def kill(own: Installation) -> None:
-    """End the server and all its processes as a crash does."""
+    """Kill the database server with all its processes."""
     for process in server_processes(own):
         process.kill()
     psutil.wait_procs(server_processes(own), timeout=PATIENCE_SECONDS)
@@ -274,7 +275,7 @@ def test_connections_that_are_cut_are_made_anew(live: Live, own: Installation) -
 
 @contextmanager
 def hanging(own: Installation) -> Iterator[None]:
-    """Have the server's processes do nothing for a while."""
+    """Suspend the database server's processes for a while."""
     stopped = server_processes(own)
     for process in stopped:
         os.kill(process.pid, signal.SIGSTOP)
@@ -320,7 +321,7 @@ def test_head_follows_an_import_and_is_always_complete(
             ]
             answer = client.post(url, content=json.dumps(calls))
             if answer.status_code == 404 and not heads:
-                continue  # the network is not there yet
+                continue  # the network does not exist yet
             block, after = answer.json()
             if "result" not in block or block["result"] is None:
                 assert not heads, "the head is gone"

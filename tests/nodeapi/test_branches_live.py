@@ -1,4 +1,4 @@
-"""A transaction that stands on two branches, as a reorganisation comes and goes."""
+"""A transaction in blocks of two branches, before and after reorganisations."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def follow(api: Api, blocks: Sequence[Block]) -> None:
 
 
 def check(api: Api, block: Block, index: int) -> None:
-    """Hold a transaction and its receipt against the place where it must stand."""
+    """Check the position of a transaction and of its receipt."""
     name = text(block.transactions[index].hash)
     transaction = api.result("eth_getTransactionByHash", name)
     receipt = api.result("eth_getTransactionReceipt", name)
@@ -64,7 +64,7 @@ def test_transaction_is_answered_from_the_canonical_block() -> None:
     left, right = trunk.fork(), trunk.fork()
     left.send(ALICE, slots)
     (on_left,) = [left.block()]
-    # The same transaction, later on and behind another one.
+    # The same transaction is in a later block, after another one.
     right.block()
     right.send(BOB, ALICE.address, value=1)
     right.send(ALICE, slots)
@@ -80,7 +80,7 @@ def test_transaction_is_answered_from_the_canonical_block() -> None:
         follow(api, right.blocks[1:])
         check(api, on_right, 0)
         check(api, on_right, 1)
-        # What the side block holds is still to be had, under its own hash.
+        # The side block can still be read by its own hash.
         side = text(on_left.header.hash)
         (receipt,) = api.result("eth_getBlockReceipts", side)
         assert receipt["blockHash"] == side

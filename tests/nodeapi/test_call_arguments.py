@@ -1,4 +1,4 @@
-"""Arguments of calls: what geth accepts, its error texts, and the way to a worker."""
+"""Arguments of calls: accepted forms, geth's error texts, and encoding for workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`eth_call` at any block returns what the same call returns in a block built on it."""
+"""The result of `eth_call` at a block equals that of the same call in the next block."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ _calls = st.one_of(
     # SHA-256, and accounts without code.
     st.builds(lambda data: word(2) + data, st.binary(max_size=99)),
     st.builds(lambda who: word(who), _addresses),
-    # A call of a call.
+    # A nested call.
     st.just(word(RELAY) + word(ADDRESSES["environment"])),
 )
 

@@ -76,7 +76,7 @@ def test_errors_are_geths_also_from_the_cache(live: Live) -> None:
 def test_a_call_costs_credits_for_its_gas_also_from_the_cache(live: Live) -> None:
     secret = live.new_key()
     with live.api(key=secret) as api:
-        burns = {f"0x{LOOP.hex()}": {"code": "0xfe"}}  # uses all gas, and no time
+        burns = {f"0x{LOOP.hex()}": {"code": "0xfe"}}  # uses all gas in little time
         for _ in range(2):
             spent = ("eth_call", asked(LOOP, gas=hex(GAS)), "latest", burns)
             assert api.error(*spent) == (-32000, "invalid opcode: INVALID")
@@ -97,7 +97,7 @@ def test_a_call_that_takes_too_long_costs_as_much_as_the_largest(live: Live) -> 
 
 
 def test_long_calls_of_a_customer_do_not_delay_others(live: Live) -> None:
-    """The customer uses two keys, and as many connections as there are workers, twice."""
+    """The customer uses two keys, and twice as many connections as there are workers."""
     other = issue_key(owner=get_or_create_customer(email="other@example.org"))
     live.secrets.append(other.secret)
     ended: list[str] = []

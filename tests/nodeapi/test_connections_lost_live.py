@@ -1,4 +1,4 @@
-"""Connections whose clients leave while their requests wait."""
+"""Connections whose clients disconnect while their requests are pending."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_clients_that_leave_while_their_key_is_looked_up_are_not_counted(
             for _ in range(6):
                 with connect(live, "127.0.0.1") as client:
                     client.sendall(head_of(key, 2, **GIVEN) + b"[]")
-                    time.sleep(0.1)  # its key is being looked up by now
+                    time.sleep(0.1)  # the look-up of its key is in progress by now
             wait_until(lambda: not has_clients(live))
         with connect(live, "127.0.0.1") as client:
             assert ask(live, client, key, **GIVEN) == 200

@@ -41,7 +41,7 @@ def context(permits: Permits = NO_PERMITS, network=HIVE) -> Context:
 
 
 def error(of: Context, method: str = "debug_x") -> tuple[int, dict]:
-    """Make a call that is refused; return the HTTP status and the error object."""
+    """Make a call that is rejected. Return the HTTP status and the error object."""
     body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method})
     answer = Dispatcher(traced, Limits(), {}).respond(body, of).result()
     assert isinstance(answer, Reply)

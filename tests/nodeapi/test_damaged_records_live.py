@@ -1,4 +1,4 @@
-"""Records whose bytes changed in the table: errors and broken transfers, no answers."""
+"""Trace records with damaged bytes cause errors or broken transfers, and no results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LONG = [
 
 
 def damage(block: Block, *columns: str) -> None:
-    """Turn all bits of the byte in the middle of a record."""
+    """Invert all bits of the byte in the middle of a record."""
     for column in columns:
         middle = f"octet_length({column}) / 2"
         with connection.cursor() as cursor:
@@ -56,7 +56,7 @@ def name(word: str) -> str:
 
 
 def fails(api: Api, method: str, *params: object) -> bool:
-    """Return whether a call fails: with an error, or with an answer that is no JSON."""
+    """Return whether a call fails with an error, or with a body that is not JSON."""
     received = b""
     try:
         with api.stream(request(method, *params)) as response:
@@ -106,7 +106,7 @@ def test_damaged_records_are_never_answered_and_others_are() -> None:
 
 @pytest.mark.parametrize("filler_digits", [300_000, 2_000_000])
 def test_code_that_only_damage_names_is_no_missing_code(filler_digits: int) -> None:
-    """A changed hash is read before the end, where the checksum is compared."""
+    """A damaged code hash is looked up before the checksum is verified."""
 
     def naming(code: bytes) -> bytes:
         account = b'"0x%040x":{"code":"0x\x05","codeHash":"0x%s"}'

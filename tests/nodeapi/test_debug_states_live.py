@@ -1,4 +1,4 @@
-"""Parts of states, and what blocks change, against reads of accounts and slots."""
+"""Parts of states, and changes by blocks, compared with reads of accounts and slots."""
 
 from __future__ import annotations
 

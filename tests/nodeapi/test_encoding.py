@@ -17,7 +17,7 @@ def mismatch(value: str, go_type: str) -> str:
 
 
 def fault(decoder, value) -> str:
-    """Return what a decoder says of a value that it refuses."""
+    """Return the error text of a decoder for an invalid value."""
     with pytest.raises(ValueError) as caught:
         decoder(value)
     return str(caught.value)

@@ -35,7 +35,7 @@ def base_url():
 
 @pytest.fixture(scope="module")
 def impatient_url():
-    """Return the address of one that gives up soon."""
+    """Return the URL of an endpoint with short time limits."""
     endpoint = edge.edge(Limits(seconds=0.3), MAX_BODY_BYTES)
     with edge.serve(endpoint) as url:
         yield url
@@ -55,7 +55,7 @@ def ask(client, method, *params, path="/v3/good", **headers):
 
 
 def complaints(caplog):
-    """Return what was logged that is more than information."""
+    """Return the log lines above the level INFO."""
     return [record for record in caplog.records if record.levelno > logging.INFO]
 
 
@@ -88,7 +88,8 @@ def test_plain_answer_has_the_headers_that_it_needs_and_no_more(client, accepted
     answer = ask(client, "eth_chainId")
     assert answer.content.startswith(b'{"jsonrpc":"2.0","id":1,"result":"0x')
     assert set(answer.headers) == {"date", "server", "content-type", "content-length"}
-    found = ask(client, "eth_getStorageAt", ACCOUNT, "0x0", "0x5")  # which is awaited
+    # The key that needs I/O.
+    found = ask(client, "eth_getStorageAt", ACCOUNT, "0x0", "0x5")
     assert set(found.headers) == set(answer.headers)
     refusal = ask(client, "eth_nothing")
     assert {"cache-control", "access-control-allow-origin"} <= set(refusal.headers)

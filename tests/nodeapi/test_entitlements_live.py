@@ -52,7 +52,7 @@ def call(tracer: str, **config: Any) -> dict[str, Any]:
 
 
 def refusal(api: Api, message: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    """Make a refused call alone and in a batch; return HTTP status and error object."""
+    """Make a rejected call alone and in a batch. Return HTTP status and error object."""
     alone = api.send(message)
     batch = api.send([{**message, "id": 7}, request("eth_chainId")])
     assert batch.status_code == 200

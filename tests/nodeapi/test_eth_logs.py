@@ -1,4 +1,4 @@
-"""`eth_getLogs` against the logs of all receipts."""
+"""`eth_getLogs`, compared with the logs of all receipts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""debug_executionWitness: a block is executed again with nothing but its witness."""
+"""debug_executionWitness: a block is executed again using only its witness."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def api(module_db: None) -> Iterator[Api]:
 
 
 class WitnessState:
-    """A state and its trie nodes, as far as a witness contains them."""
+    """The part of a state and its trie nodes that a witness contains."""
 
     def __init__(self, witness: dict[str, Any]) -> None:
         self.nodes_by_hash = {

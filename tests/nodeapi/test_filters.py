@@ -132,7 +132,7 @@ def test_range_of_a_filter_limits_what_is_reported(tokens: Tokens, live: Live) -
         follow([api], tokens.grow(tokens.chain, 3, amount=8))
         found = api.result("eth_getFilterChanges", name)
         assert {log["blockNumber"] for log in found} == {hex(head + 2)}
-        # All logs that match, whether they were reported or not.
+        # The result contains all matching logs, reported or not.
         assert api.result("eth_getFilterLogs", name) == found
         everything = api.result("eth_newFilter", {"fromBlock": "earliest"})
         stored = api.result("eth_getLogs", {"fromBlock": "0x0"})
@@ -246,7 +246,7 @@ def test_pending_transactions_of_an_upstream_are_reported(
         upstream.methods["eth_getFilterChanges"] = hashes[2:]
         assert orjson.loads(running.ask(*poll)) == hashes[2:]
         assert upstream.count("eth_newPendingTransactionFilter") == 2
-        # The upstream reports them once, so they are kept if they do not fit.
+        # The upstream reports each event once. Those that do not fit are kept.
         with pytest.raises(ResultTooLarge):
             running.ask(*poll[:-1], 10)
         upstream.methods["eth_getFilterChanges"] = hashes[:1]
@@ -310,7 +310,7 @@ def test_states_of_the_filters_of_a_key_have_a_maximum_size() -> None:
 
 
 def test_poll_that_is_overtaken_is_repeated(tokens: Tokens) -> None:
-    """Two polls at once: each log is in exactly one of the answers."""
+    """Of two concurrent polls, each log is in exactly one result."""
     with serving() as running:
         poll = polling(running)
         take_over(running, tokens.grow(tokens.chain, 2, amount=9))
@@ -346,7 +346,7 @@ def test_long_answer_is_continued_by_the_next_poll(
         added = tokens.grow(long, 3, amount=6)
         take_over(running, added)
         monkeypatch.setattr(filters, "POLL_BYTES", 1)
-        # The blocks of the former chain are not divided.
+        # The blocks of the former chain are reported in one result.
         found = orjson.loads(running.ask(*poll))
         assert found == [{**log, "removed": True} for log in before]
         for block in added:
@@ -371,7 +371,7 @@ def test_events_without_room_in_their_batch_are_left_to_the_next_poll(
             "response too large"
         ]
         found = []
-        while len(found) < 6:  # the logs of a block fit, those of all blocks do not
+        while len(found) < 6:  # there is room for the logs of one block only
             answer, _ = api.send([polls[0], request("eth_chainId")]).json()
             assert amounts(answer["result"]) == [(5, False)] * 2
             found += answer["result"]
@@ -422,7 +422,7 @@ def polling(running: Serving, room: int = 2**30) -> tuple[Any, ...]:
 
 
 def take_over(running: Serving, blocks: Sequence[Block]) -> None:
-    """Import blocks, and let the service learn of its new head."""
+    """Import blocks, and wait until the service has the new head."""
     chains.import_blocks("net", GENESIS, blocks)
     running.ask(running.service.subscriber.catch_up)
     running.ask(running.service.directory.refresh)

@@ -51,7 +51,7 @@ def api(live: Live) -> Iterator[Api]:
 
 @pytest.fixture(autouse=True)
 def others_are_served(api: Api) -> Iterator[list[Any]]:
-    """Ask, during each of these tests, for what every customer may."""
+    """Make ordinary calls of another customer during each of these tests."""
     answers: list[Any] = []
     stopped = threading.Event()
 
@@ -248,7 +248,7 @@ def test_answers_of_a_batch_end_at_25_megabytes(live: Live) -> None:
     assert {json.dumps(each["result"]) for each in full} == {
         json.dumps(full[0]["result"])
     }
-    # The one that goes over the limit is delivered still.
+    # The response that exceeds the limit is still delivered.
     envelope = len(b'{"jsonrpc":"2.0","id":1,"result":}')
     delivered = limit // (size - envelope) + 1
     assert len(full) == delivered
@@ -270,7 +270,7 @@ def test_idle_connections_cost_little(live: Live) -> None:
 
 
 def refused(api: Api) -> tuple[int, str]:
-    """Return the status and `data.reason` of a call that is refused."""
+    """Return the status and `data.reason` of a rejected call."""
     answer = api.send({**request("eth_chainId"), "id": "x"})
     assert answer.json()["id"] == "x"
     return answer.status_code, answer.json()["error"]["data"]["reason"]
@@ -363,7 +363,7 @@ def test_requests_in_flight_are_answered_before_the_service_ends(
             process.send_signal(signal.SIGTERM)
         for client in idle:
             assert client.recv(10) == b""
-        time.sleep(0.3)  # their clients are slow
+        time.sleep(0.3)  # the clients are slow
         for client in clients:
             client.sendall(call[20:])
         answers = {read_response(client) for client in clients}

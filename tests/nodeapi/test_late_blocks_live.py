@@ -1,4 +1,4 @@
-"""Calls after a block that is imported only after it has been asked for."""
+"""Calls after a block that is only imported after an earlier request for it."""
 
 from __future__ import annotations
 

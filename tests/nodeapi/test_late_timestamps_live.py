@@ -1,4 +1,4 @@
-"""Blocks with timestamps up to 2**64 - 1, from the import to every way of reading them."""
+"""Blocks with timestamps up to 2**64 - 1: import, methods and pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that are rolled, revoked, switched off and on: over HTTP, in two processes."""
+"""Keys that are rolled, revoked, disabled and enabled, over HTTP with two processes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def issued(live: Live) -> tuple[str, ApiKey]:
 
 
 def refusal(api: Api) -> tuple[int, dict[str, Any]]:
-    """Make a refused call alone and in a batch; return HTTP status and error object."""
+    """Make a rejected call alone and in a batch. Return HTTP status and error object."""
     alone = api.send(request("eth_chainId"))
     batch = api.send([{**request("eth_chainId"), "id": n} for n in (5, 6)])
     assert alone.status_code == batch.status_code
@@ -82,7 +82,7 @@ def test_old_secret_works_until_the_overlap_ends_and_not_after(
         with live.api("alpha", rolled.secret) as new:
             wait_until(lambda: new.send(request("eth_chainId")).status_code == 200)
         assert old.send(request("eth_chainId")).status_code == 200
-        # The rest of the hour passes here.
+        # Let the rest of the hour pass.
         ends = timezone.now() + timedelta(seconds=3)
         version = KeyVersion.objects.exclude(expires_at=None).get(api_key=api_key)
         version.expires_at = ends

@@ -99,7 +99,7 @@ def test_call_that_is_refused_costs_one_credit(live):
             assert api.send(request("eth_nothing")).json()["error"]["code"] == -32601
         more = 0
         while api.send(request("eth_nothing")).status_code != 429:
-            more += 1  # regained in the seconds that have passed
+            more += 1  # some credits were regained in the meantime
         assert more <= time.monotonic() - started + 1
 
 
@@ -120,7 +120,7 @@ def test_refusal_of_a_dear_method_costs_one_credit_too(live, wrap):
                 answer = api.send(wrap(each))
                 assert answer.status_code in (200, 403)
                 assert "error" in str(answer.json())
-        # 80 of 100 credits; some more were regained in the seconds that have passed.
+        # 80 of 100 credits. Some credits were regained in the meantime.
         assert api.send(calls(20)).status_code == 200
 
 
@@ -164,7 +164,7 @@ def test_clients_of_two_processes_never_exceed_the_bound(live):
     def client(number):
         path = f"{live.base_url}/v3/{issued.secret}"
         while must_go_on():
-            # A connection each time, so that both processes get some.
+            # A new connection for each request, so that both processes get some.
             with web.Client(headers={"origin": "http://page"}) as http:
                 for _ in range(20):
                     response = http.post(path, json=request("eth_chainId"))
@@ -182,6 +182,6 @@ def test_clients_of_two_processes_never_exceed_the_bound(live):
     passed = time.monotonic() - started
     assert len(workers) == 2
     assert sum(refused) > 50
-    # Under a load that keeps Redis from answering for a second, each counts by itself.
+    # If Redis does not answer for a second, each process counts by itself.
     processes = 1 if "separately" not in live.log() else 2
     assert sum(admitted) <= processes * (rate * passed + burst)

@@ -1,4 +1,4 @@
-"""What a service writes, at its most talkative, when keys are all around."""
+"""The most verbose log of a service contains no API keys."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def key(live: Live) -> str:
 
 
 def paths(key: str) -> list[str]:
-    """Return where a key may stand, by mistake too."""
+    """Return paths that contain a key, in right and wrong places."""
     return [
         f"/v3/{key}",
         f"/sample/v3/{key}",
@@ -119,7 +119,7 @@ def test_no_broken_request_writes_its_key_into_the_log(
 def test_failing_page_writes_no_key_into_the_log(
     live: Live, key: str, var_dir: Path
 ) -> None:
-    """A crash in a page is logged with its traceback, but not with what was sent."""
+    """A failure of a page is logged with its traceback, without data of the request."""
     with (
         psycopg.connect(test_database_url(), autocommit=True) as connection,
         web.Client(base_url=live.base_url) as client,
@@ -141,6 +141,6 @@ def test_failing_page_writes_no_key_into_the_log(
         wait_until(lambda: "Traceback" in live.log()[len(before) :])
         written = live.log()[len(before) :]
         assert key[7:-4] not in written
-    for log_file in (var_dir / "log").glob("*.log"):  # the database's own
+    for log_file in (var_dir / "log").glob("*.log"):  # PostgreSQL's log
         assert key[7:-4] not in log_file.read_text(errors="replace")
     assert not User.objects.filter(email=key).exists()

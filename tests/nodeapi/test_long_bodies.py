@@ -106,7 +106,7 @@ def test_arguments_of_long_bodies_only_are_decoded_in_a_thread(is_batch: bool) -
 
 
 def test_overrides_are_decoded_to_the_json_of_a_task() -> None:
-    """So nothing is left to do in the event loop."""
+    """The event loop therefore has no work with them."""
     account = {"nonce": "0x1", "stateDiff": {"0x" + "01" * 32: "0x" + "02" * 32}}
     call = {"to": "0x" + "aa" * 20, "data": "0x"}
     for method in ("eth_call", "eth_estimateGas", "trace_call"):
@@ -128,7 +128,7 @@ def registered(name: str) -> tuple[Param, ...]:
 
 
 def test_others_are_answered_between_long_bodies(live: Live) -> None:
-    """All bodies are complete at once, but for their last byte."""
+    """All bodies except for their last bytes arrive first."""
     head = (
         f"POST /v3/{live.new_key()} HTTP/1.1\r\nhost: x\r\n"
         f"content-type: application/json\r\ncontent-length: {len(JUNK)}\r\n\r\n"

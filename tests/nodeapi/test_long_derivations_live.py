@@ -1,4 +1,4 @@
-"""A transaction whose calls alone are some megabytes, for every native tracer."""
+"""A transaction with a call tree of some megabytes, for every native tracer."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def api(live: Live) -> Iterator[Api]:
 
 
 def trace(api: Api, tracer: str, **config: Any) -> list[Any]:
-    """Return what a tracer says of the block, held against each transaction's own."""
+    """Return a tracer's result for the block. Compare it with the single transactions'."""
     options = {"tracer": tracer, "tracerConfig": config}
     entries = api.result("debug_traceBlockByNumber", "0x1", options)
     assert len(entries) == 3
@@ -67,7 +67,7 @@ def trace(api: Api, tracer: str, **config: Any) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def calls(api: Api) -> list[Any]:
-    """Return the default answers, which are stored."""
+    """Return the results with default options, which are stored."""
     results = trace(api, "callTracer")
     assert sum(len(call["input"]) for call in results[1]["calls"]) > 2**20
     return results
@@ -135,8 +135,8 @@ def test_other_requests_are_answered_at_the_same_time(api: Api, live: Live) -> N
         while deriving.is_alive():
             assert other.result("eth_blockNumber") == "0x1"
             answers += 1
-            deriving.join(0.02)  # without a pause it would take the processor from both
-    assert answers > 5  # one a derivation, if others had to wait for it
+            deriving.join(0.02)  # without a pause, it would slow both down
+    assert answers > 5  # others would have to wait for each derivation
 
 
 def test_what_is_not_there_is_reported_alike(api: Api) -> None:

@@ -67,7 +67,7 @@ def api(live: Live) -> Iterator[Api]:
 
 
 def ask(live: Live, secret: str = "") -> socket.socket:
-    """Ask for the trace, with a small buffer for it; with the first key by default."""
+    """Request the trace with a small receive buffer. The default is the first key."""
     address = urlsplit(live.base_url)
     body = json.dumps(request("debug_traceBlockByNumber", "0x1", OPTIONS))
     client = socket.socket()
@@ -146,7 +146,7 @@ def test_unread_traces_of_a_customer_leave_room_for_others(live: Live) -> None:
 
 
 def begins(client: socket.socket) -> int:
-    """Return the status of an answer whose beginning has come."""
+    """Return the status of a response that has begun."""
     received = b""
     while b"\r\n" not in received:
         received += client.recv(64)
@@ -172,7 +172,7 @@ def test_long_trace_of_a_service_that_is_killed_is_no_json(live: Live) -> None:
         other.new_key(may_trace=True)
         with ask(other) as client:
             received = b""
-            # The head may come by itself, before anything of the body.
+            # The headers may arrive before the body.
             while len(received.partition(b"\r\n\r\n")[2]) < MIN_BODY_BYTES:
                 part = client.recv(MEBIBYTE)
                 assert part, "hung up before the trace began"

@@ -31,7 +31,7 @@ BLOCK = hex(1 + max(range(len(RAW_BLOCKS)), key=lambda index: len(RAW_BLOCKS[ind
 
 
 def trace_worker() -> int | None:
-    """Return the process that executes: one of its threads has a low priority then."""
+    """Return the trace worker that executes a job, which has a low-priority thread."""
     for pid in children(os.getpid(), "tracing.worker"):
         threads = [thread.id for thread in psutil.Process(pid).threads()]
         if NICENESS in [os.getpriority(os.PRIO_PROCESS, thread) for thread in threads]:
@@ -59,7 +59,7 @@ def test_request_fails_with_an_internal_error_that_costs_nothing(live: Live) -> 
         assert answer.status_code == 200
         error = answer.json()["error"]
         assert error == {"code": -32603, "message": "method handler crashed"}
-        # The whole burst is there again, of which the trace had taken 20.
+        # The 20 credits of the trace were refunded.
         calls = [{**request("eth_chainId"), "id": number} for number in range(100)]
         assert other.send(calls).status_code == 200
         wait_until(lambda: uses(issued.secret))
@@ -76,7 +76,7 @@ def traced(api: Any) -> Any:
 
 
 def uses(secret: str) -> list[tuple[str, int, int]]:
-    """Return outcome, calls and credits of the key's traces by the minute."""
+    """Return outcome, calls and credits of the key's traces, by minute."""
     found = UsageBucket.objects.filter(
         api_key=api_key_of(secret), span=Span.MINUTE, method=METHOD
     )

@@ -69,7 +69,7 @@ def head_of(key: str, length: int, **headers: str) -> bytes:
 
 
 def receive(client: socket.socket) -> bytes:
-    """Return what comes until the end of the connection, or its reset."""
+    """Return all that is received until the connection is closed or reset."""
     received = b""
     try:
         while part := client.recv(2**20):
@@ -90,7 +90,7 @@ def reason(answer: Any) -> str:
 
 
 def metric(live: Live, line: str) -> float:
-    """Return a figure of the only worker."""
+    """Return the value of a metric of the only worker."""
     port = live.server.inner[0].getsockname()[1]
     text = web.get(f"http://127.0.0.1:{port}/metrics").text
     found = re.search(rf"^{re.escape(line)} (\S+)$", text, re.M)
@@ -100,7 +100,7 @@ def metric(live: Live, line: str) -> float:
 
 @contextmanager
 def watched(live: Live) -> Iterator[list[int]]:
-    """Ask as another customer all the time, and yield what memory the worker has had."""
+    """Make calls as another customer, and yield samples of the worker's memory."""
     process = psutil.Process(live.server.pids[0])
     resident = [process.memory_info().rss]
     answers: list[Any] = []
@@ -139,7 +139,7 @@ def test_unread_responses_of_a_key_are_bounded(live: Live, batch: bytes) -> None
             client.recv(1)  # so that its response is in memory
         ended = [len(receive(client)) < 25_000_000 for client in clients[:-4]]
     assert all(ended)
-    # 64 MiB, and what one response takes while it is put together.
+    # 64 MiB, and the memory for building one response.
     assert growth(resident) < 200 * MEBIBYTE
     assert metric(live, 'disconnected_clients_total{limit="key"}') >= 21
 
@@ -167,7 +167,8 @@ def test_reader_that_makes_progress_outlives_a_flood(live: Live, batch: bytes) -
         reader.sendall(call)
         received = 0
         for number in range(120):
-            if number >= 80 and number % 2:  # until then it was alone, for two seconds
+            # Before, it was the only client for two seconds.
+            if number >= 80 and number % 2:
                 stack.enter_context(connect(live)).sendall(call)
             received += len(reader.recv(2**16))
             time.sleep(0.03)
@@ -196,7 +197,7 @@ def test_pipelined_request_begins_when_the_last_response_was_read(
 
 
 def read_first(client: socket.socket) -> tuple[int, Any]:
-    """Return the next of several responses, without what comes behind it."""
+    """Return the next of several responses."""
     head = b""
     while not head.endswith(b"\r\n\r\n"):
         head += client.recv(1)
@@ -315,7 +316,7 @@ def test_connections_through_a_proxy_are_counted_for_its_clients(
             else:
                 assert ask(live, clients[6], other, **given) == 429
                 assert ask(live, clients[0], same, **another) == 200
-            # A connection that others use now is counted for them.
+            # A connection counts for the client that uses it now.
             with connect(live, "127.0.0.1") as client:
                 assert ask(live, client, same, **given) == 200
 
@@ -323,7 +324,7 @@ def test_connections_through_a_proxy_are_counted_for_its_clients(
 def test_slow_reader_is_served_and_one_that_reads_nothing_is_disconnected(
     batch: bytes,
 ) -> None:
-    """Where a kernel lets a slow reader have 64 KiB at once, that is every 1.6 s here.
+    """If the kernel passes 64 KiB to a slow reader at once, this happens every 1.6 s.
 
     TCP_USER_TIMEOUT of as many seconds resets both clients.
     """

@@ -1,4 +1,4 @@
-"""Arrays of logs are merged, whether they are in memory or in a file."""
+"""Merging of arrays of logs, in memory and in files."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ UNKNOWN_HASH = "0x" + "12" * 32
 
 
 def ask(method, *params):
-    """Make one call, as a body; return the answer as JSON."""
+    """Send one call as a body. Return the decoded response."""
     context = Context(
         b"1", Grant(1, "", None, NO_PERMITS, None), edge.HIVE, edge.Store()
     )

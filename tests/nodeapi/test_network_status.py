@@ -25,7 +25,7 @@ URL = "http://node.example/SECRET"
 
 @pytest.fixture
 def network() -> Network:
-    """Make a network at block 2 that follows an upstream."""
+    """Create a network with head 2 that follows an upstream."""
     made = make_network("dev")
     for number, name in enumerate(("zero", "one", "two")):
         add_block(made, name, number)

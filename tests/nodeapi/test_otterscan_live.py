@@ -1,4 +1,4 @@
-"""Otterscan's methods against what other methods return, over real HTTP."""
+"""Otterscan's methods, compared with results of other methods, over real HTTP."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ async def serving(path: str) -> AsyncIterator[Load]:
 
 
 class Load:
-    """Clients that ask for a block, over and over, and note how they were answered."""
+    """Clients that request a block continuously, and record statuses with times."""
 
     def __init__(self, client: httpx.AsyncClient, path: str) -> None:
         self._client = client
@@ -78,7 +78,7 @@ class Load:
             await asyncio.sleep(0.005)
 
     def statuses(self, start: float, end: float) -> set[int]:
-        """Return how was answered what was asked and answered between two moments."""
+        """Return the statuses of requests that were sent and answered between two moments."""
         return {
             status
             for asked, answered, status in self.answers
@@ -90,7 +90,7 @@ class Load:
         await until(lambda: sum(asked > moment for asked, _, _ in self.answers) > 50)
 
     async def until_told(self, status: int) -> float:
-        """Wait until a question of now is answered with a status; returns when."""
+        """Wait until a new request is answered with a status. Return the time."""
         start = time.monotonic()
         await until(lambda: status in self.statuses(start, time.monotonic()))
         return time.monotonic()

@@ -23,7 +23,7 @@ REWARD = reward_traces([MiningReward(b"\x11" * 20, 2 * 10**18, False)], HASH, 5)
 
 
 def block_answer(counts: list[int], text: str = "") -> tuple[bytes, list[object]]:
-    """Return a block's answer with so many entries for each transaction, and these."""
+    """Return a block's result with these numbers of entries for its transactions."""
     entries = [
         [
             {"traceAddress": [i], "error": f'{text}]}},{{"txHash":"'}

@@ -50,7 +50,7 @@ def receipt(transaction: Transaction, **fields) -> Receipt:
 
 
 def documents(header, fork, *pairs):
-    """Return the receipts of transactions as they are answered, parsed."""
+    """Return the decoded receipt objects of transactions."""
     block = Block(header, tuple(transaction for transaction, _ in pairs), (), None)
     stored = stored_receipts(block, [receipt for _, receipt in pairs], fork)
     return [

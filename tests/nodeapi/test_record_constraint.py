@@ -1,4 +1,4 @@
-"""No commit leaves a transaction without its record, or a record without its transaction."""
+"""The database rejects a transaction without record, and a record without transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kind of refusal over real HTTP: a call by itself, and the same in a batch."""
+"""Every kind of rejection over real HTTP, for a single call and in a batch."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def send(
     content: bytes = b"",
     headers: Mapping[str, str] | None = None,
 ) -> httpx.Response:
-    """Ask as a page does, which needs more headers than others."""
+    """Send a request with a page's CORS headers."""
     own = {
         "origin": ORIGIN,
         "content-type": "application/json",
@@ -68,7 +68,7 @@ def send(
 
 
 def check(response: httpx.Response, status: int, headers: Mapping[str, str]) -> None:
-    """Compare a status and the headers that refusals differ in, and share."""
+    """Check a status, and the headers of rejections."""
     assert response.status_code == status
     varying = ("www-authenticate", "retry-after", "vary", "allow", "accept-post")
     told = {name: value for name, value in response.headers.items() if name in varying}

@@ -110,7 +110,7 @@ class Node:
         return [upstream.count(SEND) for upstream in self.upstreams]
 
     def all_methods(self, **methods: Any) -> None:
-        """Have all upstreams answer the same."""
+        """Make all upstreams return the same result."""
         for upstream in self.upstreams:
             upstream.methods.update(methods)
 
@@ -152,7 +152,7 @@ def node(blocks: ChainBuilder, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node
 
 @contextmanager
 def followed() -> Iterator[Node]:
-    """Give a service with two upstreams: the first over HTTP, then a WebSocket."""
+    """Yield a service with two upstreams, over HTTP and over a WebSocket."""
     with running_upstream() as first, running_upstream() as second:
         network = Network.objects.get(slug="live")
         add_upstream(network=network, url=first.url("http"))
@@ -551,7 +551,7 @@ def test_unknown_tag_is_geths_error_on_a_network_with_upstreams(node, tag):
     assert node.error("eth_getStorageAt", address, "0x0", tag) == expected
     assert node.error("eth_getBlockReceipts", tag) == expected
     assert node.error("debug_getRawBlock", tag) == expected
-    # Otherwise the head stands for both.
+    # Otherwise, both are the head.
     block = node.result("eth_getBlockByNumber", tag, False, network="files")
     assert block["number"] == "0x2"
 

@@ -36,7 +36,7 @@ def genesis() -> dict[str, Any]:
 
 
 class Tree:
-    """Branches of a chain, and what each of their blocks leaves in one contract.
+    """Branches of a chain. Each block writes to the same contract.
 
     Slot 0 holds the branch, slot 1 the block's number.
     """
@@ -62,7 +62,7 @@ class Tree:
         return chain.blocks[-count:]
 
     def calls(self, blocks: Sequence[Block]) -> list[tuple[Any, ...]]:
-        """Return calls whose answers no reorganisation may change."""
+        """Return calls whose results do not change in a reorganisation."""
         calls: list[tuple[Any, ...]] = []
         for block in blocks:
             name = text(block)
@@ -94,7 +94,7 @@ def word(value: int) -> str:
 
 
 def check_branch(tree: Tree, api: Api, blocks: Sequence[Block]) -> None:
-    """Hold what is answered by hash against what the blocks were made of."""
+    """Compare results by block hash with the built blocks."""
     for block in blocks:
         name, number = text(block), hex(block.header.number)
         full = api.result("eth_getBlockByHash", name, True)
@@ -114,7 +114,7 @@ def check_branch(tree: Tree, api: Api, blocks: Sequence[Block]) -> None:
 def check_canonical(
     tree: Tree, api: Api, canonical: Sequence[Block], side: Sequence[Block]
 ) -> None:
-    """Hold what depends on the head against the branch that has won."""
+    """Compare results that depend on the head with the canonical branch."""
     head = canonical[-1]
     assert api.result("eth_blockNumber") == hex(head.header.number)
     for tag in ("latest", "pending", "safe", "finalized"):
@@ -135,7 +135,7 @@ def check_canonical(
 
 
 class Watcher(threading.Thread):
-    """Asks one worker over and over, and notes what is wrong and each new head."""
+    """Makes calls to one worker continuously. Records wrong results and new heads."""
 
     def __init__(self, api: Api, calls: list[tuple[Any, ...]]) -> None:
         super().__init__(daemon=True)
@@ -226,7 +226,7 @@ def test_block_is_found_by_every_worker_once_one_has_shown_it(live: Live) -> Non
                 target.commit()
                 before = rounds
                 wait_until(lambda: rounds > before or stopped.is_set())  # noqa: B023  # called at once
-        connections.close_all()  # this thread's own
+        connections.close_all()  # the database connection of this thread
         stopped.set()
 
     names = [text(block) for block in tree.trunk.blocks]
@@ -238,7 +238,7 @@ def test_block_is_found_by_every_worker_once_one_has_shown_it(live: Live) -> Non
             rounds += 1
             number = int(one.result("eth_blockNumber"), 16)
             name = names[number - 1]
-            # Announced by one process, answered by the other.
+            # One process reports it, and the other one answers.
             assert other.result("eth_getBlockByNumber", hex(number), True)["hash"] == (
                 name
             )

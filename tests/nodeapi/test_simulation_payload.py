@@ -1,4 +1,4 @@
-"""The payload of eth_simulateV1: what is read, and geth's texts for what is not."""
+"""The payload of eth_simulateV1: valid forms, and geth's texts for invalid ones."""
 
 from __future__ import annotations
 

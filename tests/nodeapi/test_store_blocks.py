@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def network() -> Network:
-    """Blocks 0 to 3, and beside block 3 another one."""
+    """Store blocks 0 to 3, and a side block 3."""
     network = make_network()
     add_block(network, "zero", 0)
     add_block(network, "one", 1, "zero", transactions=["a", "b", "c"])
@@ -173,7 +173,7 @@ def test_number_read_under_a_head_not_yet_announced_is_not_taken_for_the_old_one
 ) -> None:
     with serving() as running:
         store, directory = running.service.store, running.service.directory
-        # The database moves to another branch, and says so later.
+        # The database changes to another branch. The notification arrives later.
         Block.objects.filter(number__gte=2).update(is_canonical=False)
         add_block(network, "two-b", 2, "one")
         add_block(network, "three-b", 3, "two-b")

@@ -1,4 +1,4 @@
-"""From which blocks on a network has logs and proofs."""
+"""The oldest blocks with logs and proofs."""
 
 from __future__ import annotations
 

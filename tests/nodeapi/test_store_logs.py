@@ -1,4 +1,4 @@
-"""What is cached of searches for logs in a block."""
+"""The cache of searches for logs in a block."""
 
 from __future__ import annotations
 

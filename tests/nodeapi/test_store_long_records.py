@@ -1,4 +1,4 @@
-"""Records that are long are read in parts, in bounded memory, and while others change."""
+"""Long trace records are read in parts, in bounded memory, during other changes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def network() -> Network:
 
 
 def long_block() -> list[Recorded]:
-    """Return transactions of every length there is a way of its own for."""
+    """Return transactions of all lengths that are read in different ways."""
     code = os.urandom(100_000)
     return [
         Recorded("small", codes=[TOKEN]),
@@ -135,7 +135,7 @@ def test_memory_and_turns_do_not_grow_with_the_answer(network: Network) -> None:
                 await asyncio.sleep(0)
             watcher.cancel()
 
-        running.ask(answer)  # threads and buffers are there now
+        running.ask(answer)  # threads and buffers exist by now
         size, most, before = 0, 0, resident_bytes()
         longest_turn = turns = 0
         running.ask(answer)

@@ -1,4 +1,4 @@
-"""Receipts that are stored in little and answered in much: hostile ones, mostly."""
+"""Receipts that are small in storage and large in responses, as attackers can make them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def network() -> Network:
 
 
 def read(running: Serving, method: str, network: Network, name: bytes) -> bytes:
-    """Read an answer that must be a stream, in turns with others of the event loop."""
+    """Read a result that must be a stream. Other tasks run in between."""
 
     async def answer() -> bytes:
         turns = 0

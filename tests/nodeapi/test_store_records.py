@@ -1,4 +1,4 @@
-"""Records are read as they were written, each at its place."""
+"""Trace records are read unchanged, and for the right transactions."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_reorganisation_moves_transactions_whatever_was_kept(
         assert read(running, "transaction_by_hash", network, SHORT[0].hash) is None
         moved = read(running, "transaction_by_hash", network, SHORT[1].hash)
         assert moved == SHORT[1].document(0)
-        # What was asked for by hash of the block is still there.
+        # Results by block hash are still available.
         answer = read(running, "block_trace", network, hash_of("one"), "calls")
         assert answer == calls_of(SHORT)
 
@@ -193,7 +193,7 @@ def test_what_was_too_much_to_be_recorded_is_reported(network: Network) -> None:
 
 
 class Lengths:
-    """A derivation that says how long each part is, so that nothing can be mixed up."""
+    """A derivation whose results are the lengths of each part, which all differ."""
 
     def __init__(self, *needs: str) -> None:
         self.needs = frozenset(needs)
@@ -242,7 +242,7 @@ def test_derived_answers_read_what_they_need_and_are_kept(network: Network) -> N
 
 
 class Long:
-    """A derivation whose answers are long."""
+    """A derivation with long results."""
 
     name = "long"
     needs = frozenset[str]()

@@ -248,7 +248,7 @@ def test_reorganisation_changes_numbers_and_never_hashes(network: Network) -> No
             for name in ("three", "four", "side-3", "side-4")
         }
         assert value(running, network, TOKEN, 0, at(3)) == 30
-        # The branch becomes canonical, as an importer exchanges it, in its order.
+        # The branch becomes canonical, with the statements of the importer.
         canonical = Block.objects.filter(hash__in=[hash_of("three"), hash_of("four")])
         canonical.update(is_canonical=False)
         three, four = canonical.order_by("number")

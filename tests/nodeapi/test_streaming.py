@@ -1,4 +1,4 @@
-"""Long answers over real connections, to readers of every kind."""
+"""Long responses over real connections, to various readers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def api(service: Server) -> Iterator[Api]:
 
 
 def whole(size: int) -> bytes:
-    """Return the answer of the method `long`."""
+    """Return the result of the method `long`."""
     digits = (b"0123456789abcdef" * (size // 16 + 1))[: size - 2]
     return b'{"jsonrpc":"2.0","id":1,"result":"' + digits + b'"}'
 
@@ -56,7 +56,7 @@ def whole(size: int) -> bytes:
 def ask(
     service: Server, method: str, *params: int, version: str = "1.1", header: str = ""
 ) -> socket.socket:
-    """Send a call, with a small buffer for what comes back."""
+    """Send a call on a connection with a small receive buffer."""
     body = json.dumps(request(method, *params))
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -70,7 +70,7 @@ def ask(
 
 
 def read_all(client: socket.socket) -> bytes:
-    """Return what comes until the connection is closed."""
+    """Return all that is received until the connection is closed."""
     parts = []
     while part := client.recv(MEBIBYTE):
         parts.append(part)
@@ -95,7 +95,7 @@ _DIFFER = ("date", "content-length")
 
 
 def test_short_answer_to_a_page_has_the_headers_of_an_error(api: Api) -> None:
-    """The first is sent in one go, errors never are."""
+    """A short response is sent in one write, and an error is not."""
     asked = {"origin": "https://page.example", "x-request-id": "a-1"}
     answers = [api.send(request(name), **asked) for name in ("openStreams", "nothing")]
     assert "error" not in answers[0].json()
@@ -215,7 +215,7 @@ def test_quick_reader_does_not_keep_others_waiting(
         while reader.is_alive():
             other.result("openStreams")
             answers += 1
-    assert answers > 5  # while the answer is on its way, not behind it
+    assert answers > 5  # during the response, not after it
 
 
 def test_client_that_takes_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from nodeapi.methods.eth_fees import block_count, percentiles
 
 
 def walked(tips: list[tuple[int, int]], gas_used: int, percentile: float) -> int:
-    """Return a percentile as geth does: by walking up the sorted tips."""
+    """Return a percentile as geth does, by iterating over the sorted tips."""
     threshold = int(float(gas_used) * percentile / 100)
     index, total = 0, tips[0][1]
     while total < threshold and index < len(tips) - 1:

@@ -1,4 +1,4 @@
-"""Traces of two branches, while reorganisations go from one to the other and back."""
+"""Traces of two branches during reorganisations between them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def hashes(block: Block) -> list[str]:
 
 
 def check_canonical(api: Api, canonical: list[Block], side: list[Block]) -> None:
-    """Hold what goes by number or by transaction against the branch that has won."""
+    """Compare results by number and by transaction with the canonical branch."""
     for block in canonical:
         number, name = hex(block.header.number), text(block.header.hash)
         for options in TRACERS:
@@ -82,7 +82,7 @@ def await_head(api: Api, head: Block) -> None:
 
 
 class Watcher(threading.Thread):
-    """Asks over and over for what may not change."""
+    """Repeatedly makes calls whose results must not change."""
 
     def __init__(self, api: Api, calls: list[tuple[Any, ...]]) -> None:
         super().__init__(daemon=True)
@@ -109,7 +109,7 @@ class Watcher(threading.Thread):
 
 
 def grow(chain: ChainBuilder, slots: bytes, branch: int, count: int) -> list[Block]:
-    """Add blocks with a call that others share, and transfers that only they have."""
+    """Add blocks with a call that is in both branches, and with different transfers."""
     for _ in range(count):
         chain.send(ALICE, slots)
         for _ in range(branch):
@@ -137,7 +137,7 @@ def test_traces_belong_to_their_block_whatever_is_canonical() -> None:
             assert watchers[0].expected == watchers[1].expected
             for api in apis:
                 check_canonical(api, first, second[:3])
-            # Traces for which a block is executed: one key may have but two at once.
+            # Traces that execute a block. A key may have two at a time.
             watchers[0].start()
             chains.import_blocks("net", start, second[3:])
             await_head(apis[1], second[-1])

@@ -34,7 +34,7 @@ PLACE = ("blockHash", "blockNumber", "transactionHash", "transactionPosition")
 
 
 def call_of(transaction: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call that does what a transaction object did."""
+    """Return the arguments of a call that equals a transaction object."""
     call = {name: transaction[name] for name in _COPIED if name in transaction}
     if "maxFeePerGas" in transaction:
         names = ("maxFeePerGas", "maxPriorityFeePerGas")
@@ -43,7 +43,7 @@ def call_of(transaction: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_place(result: Any) -> Any:
-    """Return a tracer's result without what says where the transaction is."""
+    """Return a tracer's result without the position of the transaction."""
     if isinstance(result, dict):
         return {name: without_place(each) for name, each in result.items()}
     if not isinstance(result, list):

@@ -1,4 +1,4 @@
-"""Traces asked for oddly, and by clients that do not wait for them."""
+"""Unusual requests for traces, and clients that disconnect."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_odd_options_give_entries_or_an_error_that_tells(api: Api) -> None:
 
 
 def leave(live: Live, path: str, body: bytes, seconds: float) -> None:
-    """Ask, and go away after a while."""
+    """Send a request, and disconnect after a while."""
     host, _, port = live.base_url.removeprefix("http://").rpartition(":")
     head = (
         f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
@@ -175,7 +175,7 @@ def test_client_that_disconnects_frees_its_place(live: Live) -> None:
     path = f"/v3/{key}"
 
     def body(number: int) -> bytes:
-        # Each another program, so that none waits for another one's answer.
+        # Different programs, because equal jobs would share an execution.
         tracer = f"{{step: function() {{}}, fault: function() {{}}, result: function() {{ return {number} }}}}"
         call = request("debug_traceBlockByHash", NAME, {"tracer": tracer})
         return json.dumps(call).encode()
@@ -186,7 +186,7 @@ def test_client_that_disconnects_frees_its_place(live: Live) -> None:
             clients.submit(leave, live, path, body(number), seconds)
     with live.api(key=key) as api, live.api(key=key) as other:
         wait_until(lambda: api.post(body(MANY)).status_code == 200)
-        # As many at once as a key may have: none of the places is lost.
+        # The key can still have the maximum number of concurrent traces.
         with ThreadPoolExecutor(2) as clients:
             for round_number in range(5):
                 numbers = (2 * MANY + 2 * round_number, 2 * MANY + 2 * round_number + 1)

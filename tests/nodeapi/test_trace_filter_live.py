@@ -1,4 +1,4 @@
-"""`trace_filter` and `trace_get` against trace_block, over real HTTP."""
+"""`trace_filter` and `trace_get`, compared with `trace_block`, over real HTTP."""
 
 from __future__ import annotations
 

@@ -24,9 +24,9 @@ GRANT = Grant(1, "", None, {(NETWORK.id, TRACE): Permit()}, None)
 
 
 class Store(edge.Store):
-    """One whose answer waits in a file, and which then has nothing more.
+    """A store whose first result is in a file, and whose next read fails.
 
-    fails: the read that finds no database; else the block has gone meanwhile.
+    fails: the read that raises Unavailable. Otherwise, the block was removed.
     """
 
     def __init__(self, fails: str) -> None:
@@ -65,7 +65,7 @@ def test_answer_is_closed_when_another_part_does_not_come(fails: str) -> None:
     else:
         with pytest.raises(Unavailable) as caught:
             asyncio.run(asked)
-        assert caught.traceback  # which holds on to everything that was at hand
+        assert caught.traceback  # the traceback refers to all local variables
     assert store.file.closed
 
 

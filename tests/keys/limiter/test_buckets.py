@@ -64,7 +64,7 @@ def test_script_and_twin_agree(
     with Redis.from_url(redis_url) as redis:
         seconds, microseconds = redis.time()
         now = seconds * SECOND + microseconds
-        # 10**9 seconds are the most that a double represents exactly.
+        # Times up to 10**9 s ahead stay below 2**53 µs, which a double represents exactly.
         bucket = Bucket(now + ahead, now // DAY - days_ago, spent)
         redis.hset(f"portcullis:bucket:{api_key_id}", mapping=bucket._asdict())
         for request in requests:

@@ -1,4 +1,4 @@
-"""Proofs that the reference library has to accept."""
+"""Checks of proofs by the reference library."""
 
 from __future__ import annotations
 

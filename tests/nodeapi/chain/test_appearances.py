@@ -1,4 +1,4 @@
-"""The index of appearances: complete, and the same however it was written."""
+"""The index of appearances is complete, and does not depend on the way of its writing."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_the_abi_is_solidity_s():
 
 
 def test_a_mapping_s_slot_is_the_hash_of_key_and_position():
-    # keccak of 64 zero bytes, as every Solidity tutorial shows it.
+    # keccak of 64 zero bytes, a well-known value.
     assert hex(mapping_slot(0, 0)) == (
         "0xad3228b676f7d3cd4284a5443f17f1962b36e491b30a40b2405849e597ba5fb5"
     )

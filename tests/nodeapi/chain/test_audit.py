@@ -1,4 +1,4 @@
-"""The rows are right, not only the execution: each block's root, from rows alone."""
+"""`audit_block`: each block's state root, computed only from rows."""
 
 from __future__ import annotations
 

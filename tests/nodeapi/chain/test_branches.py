@@ -1,4 +1,4 @@
-"""Side blocks and reorganisations: every row follows the chain that wins."""
+"""Side blocks and reorganisations: all rows correspond to the canonical chain."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Line:
     def grow(
         self, chain: ChainBuilder, count: int, value: int, **block: Any
     ) -> list[Any]:
-        """Add blocks that write a slot of their own and one that all share."""
+        """Add blocks. Each writes its own slot, and one that all blocks write."""
         for _ in range(count):
             number = chain.head.number + 1
             for slot in (0, number):
@@ -69,7 +69,7 @@ class Line:
 
 
 def canonical_rows(slug: str) -> dict[str, str]:
-    """Return the digests of what must not depend on the way to the head."""
+    """Return the digests of the rows that do not depend on the order of imports."""
     found = chains.rows(slug)
     names = "accounts", "slots", "appearances", "nodes", "head"
     return {name: found[name] for name in names}
@@ -150,11 +150,11 @@ def test_the_wanted_head_wins_over_a_longer_branch() -> None:
     )
     assert chains.head("net")[1] == short.head.hash
     assert chains.audit_all("net") == 4
-    # Nothing outgrows a head that was asked for …
+    # A longer branch does not replace a requested head …
     more = line.grow(long, 2, value=9)
     chains.import_blocks("net", start, more, forkchoice=wanted)
     assert chains.head("net")[1] == short.head.hash
-    # … until another one is.
+    # … until another head is requested.
     chains.import_blocks("net", start, [], forkchoice=Forkchoice(first, None, None))
     assert chains.head("net")[1] == short.head.hash
     chains.import_blocks(

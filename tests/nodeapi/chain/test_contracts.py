@@ -14,7 +14,7 @@ TRANSFER = "transfer(address,uint256)"
 
 
 class Bench:
-    """A chain on which one transaction at a time is tried out."""
+    """A chain for the execution of single transactions."""
 
     def __init__(self, fork="shanghai"):
         rich = {f"0x{s.address.hex()}": {"balance": hex(10**21)} for s in (ANN, BEN)}
@@ -42,7 +42,7 @@ class Bench:
         return self.chain.state.storage(address, position)
 
     def output(self, address, data):
-        """Return what a contract answers: a caller keeps its success and 4 words."""
+        """Return a contract's output, which a caller contract stores: success and 4 words."""
         caller = self.chain.deploy(
             ANN,
             init_code(

@@ -1,4 +1,4 @@
-"""Imports that are killed, or lose their database: the next one goes on, row by row."""
+"""Imports that are killed or lose the database. The next import continues them."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def is_blocked(process: subprocess.Popen[bytes]) -> bool:
 def test_a_first_import_that_is_stopped_before_its_first_block(
     kind: signal.Signals, networks: int, tmp_path: Path
 ) -> None:
-    """It removes the network that it has made, unless it has no time to do so."""
+    """It removes the network that it has created, unless it is killed."""
     pipe = tmp_path / "chain.rlp"
     os.mkfifo(pipe)  # the import waits for its first byte
     env = {"DATABASE_URL": test_database_url()}
@@ -144,7 +144,7 @@ def test_a_first_import_that_is_stopped_before_its_first_block(
         preexec_fn=handle_interrupts,
     )
     writer = wait_until(partial(open_if_read, pipe))
-    # A signal just before a blocking call would be handled after it only.
+    # A signal just before a blocking call would only be handled after the call.
     wait_until(partial(is_blocked, process))
     process.send_signal(kind)
     assert process.wait(PATIENCE_SECONDS) != 0
@@ -179,7 +179,7 @@ HOLD_UP = {
 def test_a_reorganisation_that_is_killed_is_made_completely_or_not_at_all(
     where: str, head: str
 ) -> None:
-    """Another process that waits for the import lock gets it."""
+    """Another process then gets the import lock."""
     nodes = tree()
     names = ("t1", "b2", "b3", "b4", "b5", "a2", "a3")
     chains.import_blocks(
@@ -213,7 +213,7 @@ def test_a_reorganisation_that_is_killed_is_made_completely_or_not_at_all(
     with chains.following_importer("net", None) as importer:
         importer.follow(wanted)
     if where == "commit":
-        # PostgreSQL completes a commit whose client has gone.
+        # PostgreSQL completes a commit even if the client has disconnected.
         assert after == chains.rows("net")
     assert chains.head("net")[1] == nodes[head].hash
     assert chains.audit_all("net") == nodes[head].number + 1

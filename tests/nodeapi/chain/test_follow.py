@@ -1,4 +1,4 @@
-"""A forkchoice that changes while the importer runs: the rows follow each move."""
+"""Changing forkchoices in a running importer: the rows correspond to each one."""
 
 from __future__ import annotations
 
@@ -223,14 +223,14 @@ def test_a_head_below_the_finalized_block_is_refused() -> None:
         add_line(importer, "b4")
         go(importer, "a4", safe="a3", finalized="a2")
         before = chains.rows("net"), tags(), published("net")
-        # It is not even executed.
+        # The block is not executed.
         with pytest.raises(BelowFinalized, match="below the finalized block 2"):
             add(importer, "b5")
         for head in ("b4", "b2", "t1"):
             with pytest.raises(BelowFinalized, match="below the finalized block 2"):
                 importer.follow(choice(head))
         assert (chains.rows("net"), tags(), published("net")) == before
-        # Above it, everything is still possible.
+        # Branches above the finalized block are still accepted.
         assert go(importer, "c4", safe="a2").depth == 2
         assert importer.follow(choice("a2")) == Move(MoveKind.REWIND, 2, 0)
     assert tags() == (None, tree()["a2"].hash)

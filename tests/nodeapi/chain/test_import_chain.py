@@ -1,4 +1,4 @@
-"""`manage.py import_chain` and `audit_state`, as their user sees them."""
+"""Output and errors of `manage.py import_chain` and `audit_state`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BLOCKS = 20
 
 
 def import_chain(*files: Path, **options: Any) -> str:
-    """Import into a network of the sample's genesis, and return what it writes to stderr."""
+    """Import into a network with the sample's genesis, and return the output on stderr."""
     stderr = io.StringIO()
     given = {"network": "net", "genesis": sample.GENESIS_FILE, **options}
     call_command("import_chain", *map(str, files), stderr=stderr, **given)
@@ -51,7 +51,7 @@ def refusal(*files: Path, **options: Any) -> str:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Any:
-    """Give a function that writes blocks into a file."""
+    """Return a function that writes blocks to a file."""
 
     def write_file(name: str, data: bytes) -> Path:
         path = tmp_path / name
@@ -62,14 +62,14 @@ def write(tmp_path: Path) -> Any:
 
 
 def test_second_network_of_a_chain_is_created_on_demand_only(write: Any) -> None:
-    """Such as by a slug that is misspelt."""
+    """A misspelt slug, for example, does not create a second network."""
     blocks = write("chain.rlp", sample.raw_blocks()[0])
     import_chain(blocks)
     assert refusal(blocks, network="nte") == (
         "the network net has the same chain id and genesis; --second creates another one"
     )
     assert [network.slug for network in Network.objects.all()] == ["net"]
-    import_chain(blocks)  # the network itself goes on
+    import_chain(blocks)  # imports into the network itself continue
     import_chain(blocks, network="twin", second=True)
     assert Network.objects.count() == 2
 
@@ -218,7 +218,7 @@ def test_a_genesis_that_is_none_is_refused(write: Any) -> None:
             "clique",
         ),
         (
-            "nul",  # which PostgreSQL stores in no text
+            "nul",  # PostgreSQL can't store this character
             json.dumps({"config": {"chainId": 1}, "alloc": {}, "x": "\0"}),
             "the database failed",
         ),
@@ -270,7 +270,7 @@ def test_forks_that_were_scheduled_just_before_an_import_count_for_it(
     chains.import_blocks("net", before_shanghai(), sample.raw_blocks()[:40])
 
     def lock(connection: Any, network_id: int) -> Any:
-        """Take the lock a moment after another command has let go of it."""
+        """Take the lock just after another command has released it."""
         with importer_connection() as other:
             open_network(other, "net", genesis=sample.genesis())
         return import_lock(connection, network_id)
@@ -338,7 +338,8 @@ def test_a_forkchoice_names_blocks_of_its_own_chain(write: Any) -> None:
             f"{name}BlockHash": strange,
         }
         request = write(f"{name}.json", json.dumps(state).encode())
-        for _ in range(2):  # the second time the blocks before the batch are there
+        # At the second attempt, the blocks before the batch are stored.
+        for _ in range(2):
             message = refusal(file, forkchoice=request, batch=4)
             assert message == (
                 f"the {name} block {strange} is not on the chain of the "

@@ -96,7 +96,7 @@ def test_a_block_that_breaks_a_promise_is_refused_by_name(
         assert refusal.value.number == block.header.number
         assert refusal.value.hash == wrong.header.hash
         assert refusal.value.field == named
-        # Everything before it is kept, and the right block still fits.
+        # The blocks before it are kept, and the valid block can still be added.
         assert chains.head("hive")[0] == block.header.number - 1
         importer.add(raw[-1])
         importer.commit()
@@ -189,7 +189,7 @@ def test_the_lock_is_free_again_when_its_connection_ends() -> None:
         network = chains.network_id(first, "hive")
         with import_lock(first, network):
             first.close()
-        # PostgreSQL frees it when it notices, which the closing side does not wait for.
+        # PostgreSQL frees the lock shortly after the connection was closed.
         wait_until(lambda: is_free(second, network))
 
 
@@ -206,7 +206,7 @@ def test_a_second_importer_can_wait_for_the_lock_without_holding_anything_up() -
         standby = threading.Thread(target=stand_by)
         with import_lock(first, network):
             standby.start()
-            # This waits for all snapshots that are older than it.
+            # This statement waits for all older snapshots.
             first.execute("SET lock_timeout = '60s'")
             for _ in range(3):
                 first.execute(

@@ -1,4 +1,4 @@
-"""The log index: rows for the logs of canonical blocks, whatever becomes canonical."""
+"""The log index has rows for exactly the logs of canonical blocks."""
 
 from __future__ import annotations
 

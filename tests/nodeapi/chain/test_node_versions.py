@@ -51,7 +51,7 @@ def test_each_block_is_proven_without_rewinding(batch_blocks: int) -> None:
     with importer_connection() as connection:
         for name in LONGEST.line:
             node = NODES[name]
-            # Without versions, any change since the block would be one too many.
+            # Without versions, a single change since the block would exceed the limit.
             tries = trie_at(connection, network.pk, node.hash, max_changes=0)
             check_proofs(tries, node.state)
 
@@ -132,7 +132,7 @@ def test_versions_begin_and_end_with_the_setting() -> None:
         trie_at(connection, network.pk, NODES["b2"].hash, max_changes=0)
         with pytest.raises(TooManyChanges):
             trie_at(connection, network.pk, NODES["t1"].hash, max_changes=0)
-        # Versions with a gap would be of no use, so that all are deleted.
+        # Versions with a gap would be useless. Therefore all are deleted.
         configure_network(network=network, keep_proofs=0)
         import_line("late", "b5")
         assert versions(connection, network) == []

@@ -1,4 +1,4 @@
-"""What a block will read is guessed well, and read in bulk as one by one."""
+"""Prefetch predicts a block's reads, and reads in bulk equal single reads."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_bulk_reads_see_what_is_not_committed_yet() -> None:
         stored = StoredState(connection, chains.network_id(connection, "bulk"), 0)
         cached = CachedState(OverlayState(stored, changes))
         cached.fetch([holder, gone, TOKEN], [slot, (TOKEN, 1)])
-    # The connection is closed: what follows is answered from memory.
+    # The connection is closed. The following reads are answered from memory.
     assert cached.account(holder) == value
     assert cached.account(gone) is None
     token = cached.account(TOKEN)
@@ -146,7 +146,7 @@ def test_what_is_expected_is_there_with_the_next_state_and_gives_way_to_it() -> 
         assert not state.expect([TOKEN], []), "a read is in flight"
         state.absorb(changes, stored)
         assert state.expect([kept, changed], slots), "which asks nothing"
-    # The connections are closed: what follows is answered from memory.
+    # The connections are closed. The following reads are answered from memory.
     state.absorb(Changes(), stored)
     assert state.account(kept) == before
     assert state.account(changed) == value

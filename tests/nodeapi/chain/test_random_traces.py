@@ -1,8 +1,8 @@
-"""Random contracts, imported: what was recorded is what executing them again shows.
+"""Random contracts: trace records of the import equal traces of another execution.
 
-The blocks are executed again on the flat history, instruction by instruction, before
-the eyes of tracers that are written here as go-ethereum describes its own: from single
-instructions, and without anything that makes records.
+The blocks are executed again on stored state, instruction by instruction. The tracers of
+this module are written like go-ethereum's: they observe single instructions, and use no code
+that creates trace records.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def random_chain(fork: str) -> tuple[dict[str, Any], ChainBuilder]:
     while len(chain.blocks) < BLOCKS:
         for _ in range(TRANSACTIONS):
             send(chain, choose, rules)
-        with suppress(InvalidTransaction):  # its gas does not even cover its data
+        with suppress(InvalidTransaction):  # the gas limit is below the intrinsic gas
             chain.block()
     return genesis, chain
 
@@ -87,7 +87,7 @@ def send(chain: ChainBuilder, choose: random.Random, rules: Fork) -> None:
 
 
 class Geth:
-    """callTracer and prestateTracer, from what happens step by step."""
+    """callTracer and prestateTracer, computed from single steps."""
 
     wants_steps = wants_frames = True
 
@@ -275,7 +275,7 @@ def call_object(frame: CallFrame, calls: list[Any]) -> dict[str, Any]:
 
 
 def read(running: Serving, method: str, *arguments: Any) -> list[Any]:
-    """Return the results of a block's transactions, as they are served."""
+    """Return the results of a block's transactions from the store."""
 
     async def answer() -> bytes:
         found = await getattr(running.service.store, method)(*arguments)
@@ -285,7 +285,7 @@ def read(running: Serving, method: str, *arguments: Any) -> list[Any]:
 
 
 def executed_again(network: int, chain: ChainBuilder) -> Iterator[list[Geth]]:
-    """Yield what each block's transactions do, read from the rows and executed."""
+    """Yield the traces of each block's transactions, by execution on stored state."""
     with importer_connection() as connection:
         for block in chain.blocks:
             found = find_origin(connection, network, chain.config, block.header.hash)
@@ -336,7 +336,7 @@ def kinds_of(call: dict[str, Any]) -> Iterator[str]:
 
 
 def follow(prestates: list[Any], differences: list[Any]) -> None:
-    """See that each transaction of a block finds what those before it have left."""
+    """Check that each transaction's prestate contains the changes of the earlier ones."""
     known: dict[str, Any] = {}
     for prestate, difference in zip(prestates, differences, strict=True):
         for address in known.keys() & prestate.keys():
@@ -353,7 +353,7 @@ def move_on(known: dict[str, Any], prestate: Any, difference: Any) -> None:
     pre, post = difference["pre"], difference["post"]
     for address in prestate.keys() | post.keys():
         if address in pre and address not in post:
-            known.pop(address, None)  # destroyed, or what geth takes for it
+            known.pop(address, None)  # destroyed, or reported as destroyed by geth
             continue
         account = dict(prestate.get(address, {"balance": "0x0"}))
         old = known.get(address, {}).get("storage", {})

@@ -1,4 +1,4 @@
-"""What is recorded of the sample chain: all of it, once, and in its true size."""
+"""Trace records of the sample chain: all transactions, once, with the right sizes."""
 
 from __future__ import annotations
 

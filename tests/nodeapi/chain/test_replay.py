@@ -31,7 +31,7 @@ def replay_of(
 
 
 def logged(replay: Replay) -> dict[str, Any]:
-    """Return the struct logger's answer for the next transaction."""
+    """Return the struct logger's result for the next transaction."""
     pieces: list[bytes] = []
     logger = StructLogger(StructLogOptions(), pieces.append)
     replay.trace(logger, 60)
@@ -41,7 +41,7 @@ def logged(replay: Replay) -> dict[str, Any]:
 
 
 class Failing(StructLogger):
-    """Fails in the second write to storage that it sees, or at once."""
+    """A tracer that fails at the second storage write, or at the start."""
 
     def __init__(self, *, at_start: bool = False) -> None:
         super().__init__(StructLogOptions(), len)
@@ -92,12 +92,12 @@ def test_side_blocks_stand_on_their_own_branch() -> None:
             replay = replay_of(connection, "net", start, block)
             entries = logged(replay)["structLogs"]
             (write,) = [e for e in entries if e["op"] == "SSTORE"]
-            # It writes what its own branch, not the other one, wrote before.
+            # The block depends on writes of its own branch.
             assert write["storage"] == {slot: word.format(value)}
             assert write["gasCost"] == 2200
             for _ in block.transactions[1:]:
                 replay.skip()
-    # The branches change places, and both are traced as before.
+    # After a reorganisation, the traces of both branches are the same.
     chains.import_blocks("net", start, line.grow(right, 2, value=6))
     with importer_connection() as connection:
         for block, value in ((left_blocks[1], 5), (right_blocks[1], 6)):
@@ -108,7 +108,7 @@ def test_side_blocks_stand_on_their_own_branch() -> None:
 
 
 def one_block() -> tuple[dict[str, Any], Block]:
-    """Return a block of four transactions, each of which builds on the ones before."""
+    """Return a block of four transactions, each of which depends on the earlier ones."""
     start = genesis(is_merged=True)
     line = Line(ChainBuilder(start))
     for value in range(1, 5):

@@ -109,7 +109,8 @@ def test_frontier_s_empty_accounts_vanish_when_they_are_touched(story, verified)
     assert results[3].changes.accounts[EMPTY_ACCOUNTS[0]].balance == 0
     assert results[15].changes.accounts[EMPTY_ACCOUNTS[0]] is None
     assert state.account(EMPTY_ACCOUNTS[0]) is None
-    assert state.account(EMPTY_ACCOUNTS[2]).balance == 50  # it inherited
+    # The ether that the account has inherited.
+    assert state.account(EMPTY_ACCOUNTS[2]).balance == 50
 
 
 def test_code_that_is_not_paid_for_makes_an_empty_contract_in_frontier(story):

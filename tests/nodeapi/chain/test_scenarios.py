@@ -26,8 +26,8 @@ def test_a_contract_that_is_made_again_begins_with_nothing():
     again, gone, paid = child_of(0), child_of(1), child_of(3)
     assert results[0].changes.storage[again].keys() == {0, 1, 2}
     assert state.account(again).balance == 9
-    assert state.storage(again, 1) == 2  # the block of its making
-    assert state.storage(again, 2) == 1  # two calls before do not count
+    assert state.storage(again, 1) == 2  # the block of its creation
+    assert state.storage(again, 2) == 1  # two earlier calls do not count
     assert state.account(gone) is None
     assert gone not in results[1].changes.storage
     assert state.account(paid).balance == 77
@@ -55,7 +55,7 @@ def test_empty_accounts_come_and_go():
     assert frontier.accounts[FRESH[0]].balance == 0
     assert spurious.accounts[FRESH[0]] is None
     assert state.account(FRESH[1]).balance == 1
-    assert state.account(FRESH[4]) is not None  # its touch was undone
+    assert state.account(FRESH[4]) is not None  # the touch was reverted
     assert state.account(FRESH[6]) is not None  # never touched again
     assert state.account(FRESH[3]) is None
     assert state.account(FRESH[14]) is None

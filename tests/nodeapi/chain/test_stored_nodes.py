@@ -1,4 +1,4 @@
-"""The rows of trie nodes, one by one and by whole subtrees."""
+"""Reads of trie nodes' rows, by path and by subtree."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_the_nodes_below_paths_are_those_of_their_subtrees_up_to_a_limit(
         "gasLimit": hex(10_000_000),
         "alloc": {f"0x{n:040x}": {"balance": hex(n)} for n in range(1, ACCOUNTS + 1)},
     }
-    for name in ("below", "beside"):  # equal rows of another network stay out
+    for name in ("below", "beside"):  # equal rows of another network are not returned
         chains.import_blocks(name, genesis, [])
     with importer_connection() as connection:
         network_id = chains.network_id(connection, "below")

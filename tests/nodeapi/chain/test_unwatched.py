@@ -19,9 +19,9 @@ def test_watching_changes_no_row_but_the_records() -> None:
     codes = chains.codes()
     chains.import_blocks("watched", genesis, blocks)
     watched, unwatched = chains.rows("watched"), chains.rows("unwatched")
-    # Blocks with all their roots, documents, receipts, every version, every trie node.
+    # Blocks with all roots, documents, receipts, state versions and trie nodes.
     assert watched.pop("records") != unwatched.pop("records")
-    # Appearances come from the records, and name the transactions without a record.
+    # Appearances are derived from records. Transactions without one are marked.
     assert watched.pop("appearances") != unwatched.pop("appearances")
     assert watched == unwatched
     assert chains.codes() == codes

@@ -13,7 +13,7 @@ from nodeapi.chain.verification import Parent, verify_block
 
 
 def verify_chain(genesis, chain_rlp):
-    """Return the `Verified` of each block, and the state after the last."""
+    """Return the `Verified` of each block, and the state after the last one."""
     config = ChainConfig.from_genesis(genesis)
     state = MemoryState()
     head = genesis_block(genesis, config, state.adopt(*genesis_state(genesis))).header

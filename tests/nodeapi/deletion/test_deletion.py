@@ -212,7 +212,7 @@ def test_interrupted_deletion_continues_and_counts_each_row_once(
     stated = {one.table: one.about for one in tables_of(gone)}
 
     class Killed(Exception):
-        """Ends a run after some batches."""
+        """Raised to end a run after some batches."""
 
     def run(batches: int) -> None:
         def report(progress: list[TableProgress]) -> None:

@@ -1,4 +1,4 @@
-"""A deletion whose process is killed, between batches and within one, goes on."""
+"""A deletion whose process is killed, between batches or within one, is continued."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_killed_deletion_goes_on_and_counts_each_row_once(
     request_deletion(gone)
     stated = {one.table: one.about for one in tables_of(gone)}
     accounts, slots = AccountVersion._meta.db_table, StorageVersion._meta.db_table
-    for target in (1, 12_000):  # between two batches, or anywhere within one
+    for target in (1, 12_000):  # at a random time, between two batches or within one
         process = start()
         wait_until(lambda least=target: deleted(accounts) >= least)
         kill(process)
@@ -118,7 +118,7 @@ def test_killed_deletion_goes_on_and_counts_each_row_once(
 def kill_within_a_batch(
     holder: psycopg.Connection[tuple[object, ...]], table: str
 ) -> None:
-    """Kill the job when it has deleted rows of a batch, and not committed them."""
+    """Kill the job after it has deleted rows of a batch and before the commit."""
     rows = StorageVersion.objects.count()
     holder.execute("SELECT pg_advisory_lock(%s)", (LOCK,))
     process = start()

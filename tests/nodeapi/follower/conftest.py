@@ -1,4 +1,4 @@
-"""Nodes for the tests of the follower."""
+"""Simulated nodes for the tests of the follower."""
 
 from __future__ import annotations
 

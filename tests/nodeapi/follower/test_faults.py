@@ -157,7 +157,7 @@ def test_18_slow_upstream(start_node: StartNode) -> None:
 def test_18_a_follower_that_waits_for_a_slow_upstream_stops_at_once(
     start_node: StartNode, patient: None
 ) -> None:
-    """It would be killed 10 s after SIGTERM."""
+    """The supervisor kills a follower that runs 10 s after SIGTERM."""
     chain = grow(small_chain(), 3)
     node = start_node(chain)
     net = Net(node)
@@ -194,7 +194,7 @@ def test_19_wrong_chain_or_genesis(
         net.wait_for(chain.blocks[-1])
         net.wait_for_error(0, reason)
         assert wrong.server.count("debug_getRawBlock") == 0
-        # An operator corrects it.
+        # An operator corrects the URL.
         wrong.chain_id = 1337
         wrong.show(grow(chain, 1))
         net.wait_for(chain.blocks[-1])
@@ -491,7 +491,7 @@ def test_old_side_blocks_are_deleted(
 def test_a_branch_is_not_deleted_while_it_is_imported(
     start_node: StartNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Although its upstream does not send one of its blocks for a while."""
+    """The upstream of the branch does not send one of its blocks for a while."""
     monkeypatch.setattr(follower, "HOUSEKEEPING_SECONDS", 0.0)
     chain = grow(small_chain(), 40)
     other = grow(small_chain(), 41, "other")

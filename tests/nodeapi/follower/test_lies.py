@@ -178,7 +178,7 @@ def test_22_fabricated_fork_against_k_of_n(start_node: StartNode) -> None:
         )
         assert status.alarm == "", "the liar can't pretend that we are behind"
         assert liar.server.count("debug_getRawBlock") <= 5
-        # Too few are left to agree.
+        # Fewer upstreams than `agree` remain.
         for node in honest:
             node.show(grow(chain.fork(), 3), notifies=False)
             node.server.fault = lambda reply: setattr(reply, "length", -1)
@@ -306,7 +306,7 @@ class Boaster:
 def test_25_higher_head_without_ancestors(
     start_node: StartNode, liars: int, options: dict[str, Any]
 ) -> None:
-    """Its upstream is ignored for a while, and the honest one is followed."""
+    """The upstream is ignored for a while, and the correct one is followed."""
     chain = grow(small_chain(), 3)
     nodes = [start_node(chain) for _ in range(liars)]
     honest = start_node(chain)

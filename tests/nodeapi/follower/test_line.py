@@ -1,4 +1,4 @@
-"""The download of a line's blocks: how far it runs ahead of their import."""
+"""The download of a line's blocks, and its limits ahead of the import."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_01_start_at_genesis_catch_up_and_stay(start_node: StartNode) -> None:
         )
         assert bytes(status.best_hash) == chain.blocks[-1].header.hash
         assert status.alarm == ""
-        # The blocks that came one by one are timed.
+        # Timings are stored for the blocks that were imported one by one.
         assert ImportTiming.objects.filter(network_id=net.id, number=303).exists()
         upstream = net.wait(
             lambda: (

@@ -166,7 +166,7 @@ def test_no_upstream_is_blamed_for_a_safe_block_of_the_former_branch(
         net.wait_for(first.blocks[-1])
         net.wait_for_tags(node.line[7], None)
         node.safe = None
-        # No poll that began before may see the other branch.
+        # No earlier poll may still be in progress when the branch changes.
         net.wait_for_looks(node, 2)
         net.wait_for(node.show(second))
         net.wait_for_tags(None, None)

@@ -335,7 +335,7 @@ def test_room_for_sidecars_is_left_to_the_highest_fees(node, monkeypatch):
     node.send(cheap)
     assert node.refusal(blob(POOR, 3)) == "transaction underpriced"
     node.send(blob(POOR, 4))
-    # A transaction without blobs keeps its place, though its fee is lower.
+    # A transaction without blobs stays in the pool, although its fee is lower.
     assert node.counts() == (2, 0)
     assert node.nonces(BOB) == ([0], [])
 

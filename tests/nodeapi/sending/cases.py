@@ -1,4 +1,4 @@
-"""Transactions that geth refuses, with its texts.
+"""Transactions that geth rejects, with its error texts.
 
 geth 1.17.2 with `--dev`, whose chain id is 1337 and whose head is in Osaka, answers
 eth_sendRawTransaction with these texts. Sources: go-ethereum v1.17.2, rlp/decode.go, rlp/raw.go,
@@ -136,7 +136,7 @@ def network_form(
 
 
 def unprotected(v: int) -> bytes:
-    """Return a legacy transaction with another v."""
+    """Return a legacy transaction with another value of v."""
     return changed(signed(LEGACY), 6, rlp.encode_int(v))
 
 

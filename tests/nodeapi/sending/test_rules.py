@@ -100,7 +100,7 @@ def test_type_has_to_be_known_in_the_heads_fork(raw, fork, text):
 
 
 def test_sidecar_has_to_be_that_of_the_fork():
-    # From Osaka on, geth makes one of version 1 of one of version 0.
+    # From Osaka on, geth converts sidecars of version 0 to version 1.
     wrong = "unexpected sidecar version, want: 0, got: 1"
     assert refusal(with_sidecar(1), fork=PRAGUE) == wrong
     assert submit(with_sidecar(None), replace(RULES, fork=CANCUN))
@@ -132,7 +132,7 @@ def test_too_long_blob_transaction_is_refused_before_it_is_decoded():
 
 
 def test_every_byte_of_a_transaction_matters():
-    """A changed byte gives another transaction or an error, and never a crash."""
+    """A changed byte results in another transaction or an error, and never in a crash."""
     raw = signed(SET_CODE, gas=70_000, access_list=[(b"\xb0" * 20, [1])], data=b"\x01")
     for position in range(len(raw)):
         for flipped in (0x01, 0x80, 0xFF):

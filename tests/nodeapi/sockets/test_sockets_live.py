@@ -401,7 +401,7 @@ def test_pending_transactions_of_an_upstream_are_sent(trunk: Trunk) -> None:
         upstream.methods["eth_blockNumber"] = "0x0"
         upstream.methods["eth_getTransactionByHash"] = lambda found: {"hash": found}
         network = Network.objects.get(slug="net")
-        # Before the service starts, which would learn of it at some later time.
+        # This happens before the service starts, which would notice it with a delay.
         add_upstream(network=network, url=upstream.url("ws"))
         with live_service() as live:
             run(scenario(live, upstream))
@@ -565,7 +565,7 @@ def test_connections_of_a_key_are_limited(trunk: Trunk) -> None:
 
 
 def test_a_client_that_does_not_read_is_disconnected(trunk: Trunk) -> None:
-    """Of two clients of a key, the one that reads nothing loses its connection."""
+    """Of two clients of a key, the one that reads nothing is disconnected."""
     env = {
         "NODEAPI_MAX_BATCH_RESPONSE_BYTES": "1000000",
         "BUFFER_BYTES_PER_KEY": "40000000",

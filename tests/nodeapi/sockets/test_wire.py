@@ -18,7 +18,7 @@ ACCEPT = {"type": "websocket.accept"}
 
 
 class Server:
-    """The ends of a connection that the application gets from a server.
+    """The `receive` and `send` of a connection, as a server passes them.
 
     room: the number of messages that the client reads; later ones block `send`.
     """
@@ -49,7 +49,7 @@ class Server:
 
 
 class Greeter(SocketConsumer):
-    """Writes a frame after the handshake."""
+    """An application that writes a frame after the handshake."""
 
     async def connect(self) -> None:
         await self.accept()

@@ -1,4 +1,4 @@
-"""What clients leave unread, each and all together."""
+"""Limits of unread bytes, for each client and for all together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MIB = 2**20
 
 
 class Line:
-    """A connection whose other end takes what the test says."""
+    """A connection whose other end reads as many bytes as the test says."""
 
     def __init__(self) -> None:
         self.waiting_bytes = 0
@@ -44,19 +44,19 @@ def test_one_client_may_leave_so_much_and_one_answer_unread() -> None:
 
 
 def test_readers_with_most_unread_are_disconnected_first() -> None:
-    """A thousand clients that never read, ten of them less than the others."""
+    """A thousand clients never read. Ten of them have fewer unread bytes."""
     lines, writers = crowd(1000)
     for number, writer in enumerate(writers):
         writer.send(b"x" * (MIB // 8 if number < 10 else MIB))
     left = sum(line.waiting_bytes for line in lines if line.closed is None)
     assert left <= MAX_TOTAL_UNREAD_BYTES * 9 // 8
-    assert left > MAX_TOTAL_UNREAD_BYTES // 2  # no more than need be
+    assert left > MAX_TOTAL_UNREAD_BYTES // 2  # no more clients than necessary
     assert [line.closed for line in lines[:10]] == [None] * 10
     assert {line.closed for line in lines} == {None, SLOW_READER}
 
 
 def test_frames_that_were_read_are_not_counted() -> None:
-    """Much goes through a thousand readers, and nothing stays."""
+    """A thousand clients read everything, so that no bytes are counted."""
     lines, writers = crowd(1000)
     for _ in range(4):
         for line, writer in zip(lines, writers, strict=True):

@@ -187,7 +187,7 @@ def test_a_quarantined_block_is_released_and_that_is_logged(chain, boss, caplog)
     entry = LogEntry.objects.get()
     assert (entry.user.email, entry.object_id) == ("boss@example.org", str(chain.network.pk))  # fmt: skip
     assert "Released the quarantined block 41 0x5a5a" in entry.get_change_message()
-    # A second click is no error.
+    # A second click does not cause an error.
     page = text(
         boss.post(release_path(chain.network), {"block": block.pk}, follow=True)
     )

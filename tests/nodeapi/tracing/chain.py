@@ -1,4 +1,4 @@
-"""A chain whose transactions are hard to trace, each in a way of its own."""
+"""A chain with transactions that are expensive to trace."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ LOOP, DEEP, WIDE, GREETING = (bytes([0xC0 + n]) * 20 for n in range(4))
 BLOCK_GAS = 2**25
 
 CODES = {
-    LOOP: "5b600056",  # runs until the gas is gone
-    DEEP: "6000 80808080 30 6064 5a 03 f1",  # calls itself, as deep as it goes
+    LOOP: "5b600056",  # runs until the gas is used up
+    DEEP: "6000 80808080 30 6064 5a 03 f1",  # calls itself up to the depth limit
     WIDE: "5b 5a 612000 52 6000 56",  # memory of 8 KiB, in each entry
     GREETING: "602a60005260206000f3",
 }
@@ -20,7 +20,7 @@ CODES = {
 
 
 def genesis(fork_at_zero: dict[str, int] | None = None) -> dict[str, object]:
-    """Return a genesis in which the contracts are there."""
+    """Return a genesis with the contracts."""
     alloc: dict[str, object] = {ALICE.address.hex(): {"balance": hex(10**24)}}
     for address, code in CODES.items():
         plain = code.replace(" ", "")

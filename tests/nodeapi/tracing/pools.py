@@ -38,7 +38,7 @@ async def opened(limits: PoolLimits, conninfo: str | None = None) -> Any:
 
 
 def run(test: Callable[[TracePool], Awaitable[None]], limits: PoolLimits) -> None:
-    """Run a coroutine with a pool, and see that nothing of it is left."""
+    """Run a coroutine with a pool, and check that it leaves no processes and files."""
 
     async def main() -> None:
         async with opened(limits) as pool:
@@ -63,7 +63,7 @@ def children() -> list[int]:
 
 
 def wait_until_executing(pid: int) -> None:
-    """Wait until a trace worker executes a job: it needs the processor for nothing else."""
+    """Wait until a trace worker uses the processor, which means that it executes a job."""
     process = psutil.Process(pid)
     wait_until(lambda: NICENESS in map(niceness, process.threads()))
     ready = process.cpu_times().user

@@ -31,7 +31,7 @@ BUSY = "import time; end = time.monotonic() + 60\nwhile time.monotonic() < end: 
 
 @contextmanager
 def busy_processors() -> Iterator[None]:
-    """Keep every processor busy, twice over."""
+    """Keep every processor busy with two processes."""
     count = 2 * (os.cpu_count() or 1)
     processes = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
     try:
@@ -64,7 +64,8 @@ def test_a_regular_expression_ends_at_its_time_limit(network_id: int) -> None:
 
 
 def test_a_worker_starts_beside_busy_processors(network_id: int) -> None:
-    """Only executing has a low priority. At that, starting would take minutes here."""
+    """A worker has a low priority only during executions. Otherwise its start would take
+    minutes here."""
 
     async def test(pool: TracePool) -> None:
         with busy_processors(), pytest.raises(ExecutionTimedOut):
@@ -86,12 +87,12 @@ def test_a_caller_does_not_wait_for_the_end_of_a_killed_worker(
     async def test(pool: TracePool) -> None:
         monkeypatch.setattr(WorkerProcess, "kill", late)
         try:
-            # With a processor of its own, the engine sees its own limit before that.
+            # On an idle processor, the engine's own limit applies earlier.
             with busy_processors(), pytest.raises(ExecutionTimedOut):
                 await in_time(pool.trace(regex_job(network_id), "key"))
-            # Until then its place is taken: two would have the memory of two.
+            # Its place is in use until it has exited, because it still has memory.
             waiting = asyncio.create_task(answer(pool, job(network_id, GREETINGS)))
-            await loop_turns()  # with a place, it would have started a worker
+            await loop_turns()  # a free place would have started a worker
             assert not waiting.done()
             assert len(children()) == 1
         finally:

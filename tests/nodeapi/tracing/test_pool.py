@@ -1,4 +1,4 @@
-"""Answers of a pool of trace workers, and its limits per owner."""
+"""Results of a pool of trace workers, and its limits per owner."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_job_survives_the_way_to_the_worker(network_id: int) -> None:
 
 def test_entries_stand_in_order_and_a_worker_is_used_again(network_id: int) -> None:
     async def test(pool: TracePool) -> None:
-        assert children() == []  # nothing was asked yet
+        assert children() == []  # there was no request yet
         hashes = ["0x" + t.hash.hex() for t in BLOCKS[3].transactions]
         found = await answer(pool, job(network_id, GREETINGS))
         assert [entry["txHash"] for entry in found] == hashes
@@ -165,7 +165,7 @@ def test_answers_that_are_not_read_are_limited(network_id: int) -> None:
         with pytest.raises(ServiceUnavailable):
             await pool.trace(job(network_id, GREETINGS, first=1), "other")
         del stream
-        await asyncio.sleep(0)  # the loop still refers to what woke this up
+        await asyncio.sleep(0)  # the event loop still refers to the callback
         gc.collect()
         assert len(await answer(pool, job(network_id, GREETINGS, first=1))) == 2
 
@@ -187,7 +187,7 @@ def test_unread_answers_of_all_keys_of_an_owner_have_a_share(network_id: int) ->
         await first.read()
         assert len(json.loads(await others.read())) == 2
         assert len(await answer(pool, two, "another key", owner="ann")) == 2
-        # Those that are begun at once are held against each other at their ends.
+        # Concurrent results check the limit again at their end.
         both = [pool.trace(each, each.first, owner="ann") for each in (two, three)]
         streams = await asyncio.gather(*both, return_exceptions=True)
         assert [type(found) for found in streams] == [Stream, TooMuchUnread]
@@ -226,7 +226,7 @@ def test_a_trace_counts_until_its_answer_has_been_read_or_dropped(
         third = await pool.trace(one, "key")
         with pytest.raises(TooManyConcurrent):
             await pool.trace(one, "key")
-        await second.aclose()  # before anything was read
+        await second.aclose()  # before the first read
         fourth = await pool.trace(one, "key")
         await third.begin()
         await third.aclose()  # in the middle
@@ -305,7 +305,7 @@ def test_a_job_without_a_waiting_request_gives_its_worker_back(
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-        # Another one has the only worker, and the same key is let in again.
+        # Another customer has the only worker. A new job of the key is accepted again.
         for _ in range(2):
             assert len(await answer(pool, job(network_id, GREETINGS), 0)) == 3
 

@@ -28,9 +28,9 @@ async def trace(pool: TracePool, network_id: int, source: str, **options: Any) -
 
 
 def only_second(body: str) -> str:
-    """Return a tracer that does something in the second of three transactions.
+    """Return a tracer that executes a statement in the second of three transactions.
 
-    It knows it by the balance of the sender, who has paid for the first one.
+    It recognizes the transaction by the sender's balance.
     """
     return (
         "{ seen: [], step: function(log, db) {"
@@ -96,7 +96,7 @@ def test_tracer_that_does_not_end_is_stopped_and_the_worker_goes_on(
 
 
 def test_tracer_that_cannot_be_stopped_ends_with_its_worker(network_id: int) -> None:
-    """The engine looks at the time every 10 000 calls, and these are slow ones."""
+    """The engine checks the time every 10,000 calls, which takes too long here."""
 
     async def test(pool: TracePool) -> None:
         assert len(await trace(pool, network_id, "noopTracerLegacy")) == 3

@@ -65,7 +65,7 @@ def test_states_of_all_branches_survive_reorganisations() -> None:
     }
     cache = StateCache()
     stored: set[str] = set()
-    # Each branch becomes the longest one in turn: a5 replaces nothing, b5 the a's.
+    # Each branch becomes the longest one in turn. a5 extends the head, b5 replaces it.
     for last in ("a4", "b5", "c4", "d4", "e5"):
         line = [name for name in nodes[last].line if name not in stored]
         raw = [nodes[name].raw for name in line]
@@ -127,7 +127,7 @@ def test_rows_of_all_blocks_together_are_limited(
             found.append(rows)
         newest = cache.after(connection, network, nodes[line[-1]].hash).state
         again = cache.after(connection, network, nodes[line[0]].hash).state
-    assert newest is found[-1]  # with up to 20 rows of others besides
+    assert newest is found[-1]  # together with up to 20 rows of other tasks
     assert again is not found[0]
     assert again.row_count == 0
 

@@ -1,4 +1,4 @@
-"""Tasks in worker processes: their answers, their turns, and lost workers."""
+"""Tasks in worker processes: results, turns, and lost workers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tests.support.waiting import PATIENCE_SECONDS, until
 ALICE = Signer("alice")
 LOOP, SLOT, LONG, REVERT, LONG_REVERT, SLOW = (bytes([0xD0 + n]) * 20 for n in range(6))
 CODES = {
-    LOOP: "5b600056",  # jumps for ever
+    LOOP: "5b600056",  # an endless loop
     SLOT: "6000 35 54 6000 52 6020 6000 f3",  # returns the slot that the data names
     LONG: "6000 35 6000 f3",  # returns as many zero bytes as the data names
     REVERT: "602a 6000 52 6020 6000 fd",
@@ -234,7 +234,7 @@ def test_a_slow_call_that_misses_rows_does_not_take_turns_with_others(
             runner.run(lambda: connection, [known], note)
         answered.clear()
         runner.run(lambda: connection, [call(network, SLOW, 2), quick], note)
-    assert answered == [0]  # the service may give the other one to another worker
+    assert answered == [0]  # the service may send the other task to another worker
 
 
 def test_a_worker_that_dies_costs_one_task(network: int) -> None:
@@ -367,7 +367,7 @@ def test_estimate_counts_all_executions(network: int) -> None:
 def test_a_customer_with_slow_tasks_leaves_a_worker_to_the_others(
     network: int,
 ) -> None:
-    """Its tasks are as many as there are workers, and its short ones do not hide them."""
+    """The customer has as many slow tasks as there are workers, and further short ones."""
 
     async def test(pool: TracePool) -> None:
         assert (await pool.run(call(network, SLOT, 1), "quick")).result == word(8)

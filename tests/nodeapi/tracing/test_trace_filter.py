@@ -1,4 +1,4 @@
-"""`TraceSearch` finds what a look at every trace of the chain finds."""
+"""The results of `TraceSearch` equal those of filtering all traces of the chain."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_search_refuses_a_block_that_is_not_canonical(
 
 
 def test_transactions_without_trace_records_are_not_left_out(module_db: None) -> None:
-    """They may match, and no search can tell."""
+    """They may match, which can't be determined without a record."""
     chains.import_blocks(
         "unrecorded",
         sample.genesis(),

@@ -1,4 +1,4 @@
-"""Worker processes that hang, grow, are killed and are done without."""
+"""Worker processes that hang, exceed their memory, are killed, or are unavailable."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_transaction_that_takes_too_long_is_given_up(
         for _ in range(2):
             with pytest.raises(ExecutionTimedOut, match=r"^execution timeout$"):
                 await pool.trace(job(network_id, LOOP, timeout=0.2), "key")
-            assert children() == [pid]  # it noticed by itself
+            assert children() == [pid]  # the worker has noticed this by itself
         assert len(await answer(pool, job(network_id, GREETINGS))) == 3
 
     run(test, LIMITS)
@@ -227,7 +227,7 @@ Worker(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])).serve()
 
 
 def test_a_worker_whose_service_has_gone_says_nothing() -> None:
-    """It may just be about to say something, as when a service ends as it has begun."""
+    """The worker may just be about to send a message when the service ends."""
     settings = WorkerSettings("", memory_bytes=2**30, result_bytes=1).encode()
     service, worker = socket.socketpair()
     marker = os.memfd_create("marker")

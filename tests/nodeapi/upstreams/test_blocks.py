@@ -1,4 +1,4 @@
-"""Blocks rebuilt from geth's recorded JSON and from our own, and altered ones."""
+"""Blocks rebuilt from recorded JSON of geth, from our own JSON, and from altered JSON."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Case:
 
 
 def case_of(block: Block) -> Case:
-    """Return a block with our own documents, of which no hash has to be right."""
+    """Return a block with our own documents. Its hashes need not be valid."""
     head, offset = block_document(block, 17)
     transactions = [
         transaction_document(transaction, block.header, index)
@@ -163,7 +163,7 @@ def shape(path: Path) -> str:
 
 
 def altered(value: Any, path: Path, change: Callable[[Any], Any]) -> Any:
-    """Return a document with one value changed, and all else shared."""
+    """Return a copy of a document with one changed value."""
     if not path:
         return change(value)
     first, *rest = path
@@ -198,7 +198,7 @@ def is_derived(case: Case, path: Path) -> bool:
 
 
 def assert_refused(case: Case, document: dict[str, Any]) -> str:
-    """Check that a document is refused, and return the reason."""
+    """Check that a document is rejected, and return the reason."""
     with pytest.raises((WrongBlock, UnknownTransactionType)) as caught:
         case.rebuilt(document)
     return str(caught.value)
@@ -285,7 +285,7 @@ def test_any_json_in_place_of_a_member_is_refused(data: st.DataObject):
     )
     document = altered(case.document, path, lambda _: odd)
     try:
-        assert case.rebuilt(document) == case.raw  # as `0x0` in place of `0x0`
+        assert case.rebuilt(document) == case.raw  # such as `0x0` in place of `0x0`
     except (WrongBlock, UnknownTransactionType) as error:
         assert str(error)
 

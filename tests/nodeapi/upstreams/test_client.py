@@ -238,7 +238,7 @@ def test_failure_is_unavailable(server: UpstreamServer, scheme: str, fault: str)
                 except UpstreamUnavailable:
                     return False  # on a slow machine
 
-            # A late answer is not taken for that of another call.
+            # A late response does not count as the response to another call.
             await until(works)
             assert not any(secret in repr(client) for secret in SECRETS)
 
@@ -528,7 +528,8 @@ def test_calls_in_progress_are_limited(server: UpstreamServer, scheme: str):
             server.fault = None
             async with UpstreamClient(server.url(scheme)) as other:
                 for _ in range(5):
-                    await other.call("eth_y")  # a call would have come meanwhile
+                    # A call would have arrived in the meantime.
+                    await other.call("eth_y")
             assert server.count("eth_x") == MAX_CALLS
             await asyncio.to_thread(server.release)
             assert await in_time(asyncio.gather(*calls)) == ["x"] * len(calls)

@@ -74,7 +74,7 @@ def raw_by_number(name: str) -> str | None:
 
 @pytest.fixture
 def node(server: UpstreamServer) -> UpstreamServer:
-    """Run an upstream as geth is."""
+    """Run an upstream that behaves like geth."""
     server.methods |= {
         "eth_getBlockByHash": block_by_hash,
         "eth_getBlockByNumber": block_by_number,
@@ -135,7 +135,7 @@ def test_blocks_are_read_by_number_where_hashes_are_refused(node: UpstreamServer
     async def scenario(source: BlockSource) -> None:
         await all_of(source, PLAIN)
         assert source.raw_mode == RawMode.BY_NUMBER
-        # Without its number a block is rebuilt, and so is one with another's number.
+        # A block is rebuilt if its number is unknown or belongs to a sibling.
         assert await source.block(PLAIN[0].hash) == PLAIN[0].raw
         assert await source.block(PLAIN[0].hash, 2) == PLAIN[0].raw
         await all_of(source, PLAIN)
