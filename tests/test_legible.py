@@ -1,4 +1,4 @@
-"""Texts and names that people read: nothing in them is hidden."""
+"""Names and texts for people have no hidden characters."""
 
 from __future__ import annotations
 

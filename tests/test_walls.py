@@ -1,4 +1,4 @@
-"""Imports run one way, floor by floor, and some modules know no Django at all."""
+"""Rules for imports: layers, no cycles, and modules without Django."""
 
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ def modules() -> dict[str, Path]:
 
 
 def statements(name: str, path: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield what each import statement of a module names, types included.
+    """Yield the names in each import statement of a module, including those for types.
 
-    That is a module and names in it, or nothing and modules.
+    Each item is a module with names in it, or "" with modules.
     """
     for node in ast.walk(ast.parse(path.read_text(), str(path))):
         if isinstance(node, ast.Import):
@@ -112,7 +112,7 @@ def statements(name: str, path: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def imports(name: str, path: Path) -> Iterator[str]:
-    """Yield what a module imports, wherever in it, types included."""
+    """Yield all imports of a module, also within functions and for types."""
     for base, names in statements(name, path):
         if base:
             yield base
@@ -303,13 +303,13 @@ def test_no_folders_of_a_folder_import_one_another(folder):
 
 @pytest.mark.parametrize("package", sorted(HEIGHT))
 def test_no_files_of_a_package_import_one_another(package):
-    """Imports for type checkers count: a reader follows them as well."""
+    """Imports for type checkers count, because readers follow them as well."""
     names = {name for name in MODULES if is_within(name, package)}
     assert cycles({name: imported_modules(name) for name in names}) == []
 
 
 def test_cycles_are_found():
-    """Of three modules in a circle, one that leads there, and one on its own."""
+    """The graph has three modules in a cycle, one that imports them, and a separate one."""
     imported = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}, "e": set()}
     assert cycles(imported) == [["a", "b", "c"]]
 

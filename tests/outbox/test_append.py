@@ -69,7 +69,7 @@ def test_entries_of_what_is_rolled_back_are_gone(other) -> None:
 
 
 def test_numbers_are_in_the_order_of_the_commits(other) -> None:
-    """Not in the order in which the transactions appended."""
+    """The order in which the transactions appended entries does not matter."""
     with other.transaction():
         other.execute("SELECT outbox_append('s', 'began first')")
         append("s", "ended first")
@@ -78,7 +78,7 @@ def test_numbers_are_in_the_order_of_the_commits(other) -> None:
 
 
 def test_constraints_that_are_checked_early_number_early(other) -> None:
-    """As Django does at the end of a test, and in `loaddata`."""
+    """Django does this at the end of a test, and in `loaddata`."""
     with transaction.atomic():
         append("s", "a")
         connection.check_constraints()
@@ -88,7 +88,7 @@ def test_constraints_that_are_checked_early_number_early(other) -> None:
 
 
 def test_many_commits_at_once_leave_no_gap_and_no_deadlock() -> None:
-    """Each appends to all streams, in another order."""
+    """Each transaction appends to all streams, in a different order."""
     names = [f"s{number}" for number in range(5)]
     failures: list[Exception] = []
 
@@ -114,7 +114,7 @@ def test_many_commits_at_once_leave_no_gap_and_no_deadlock() -> None:
 
 
 def test_no_foreign_key_waits_while_a_stream_is_locked(other) -> None:
-    """A deferred check that has to wait comes before the numbers are assigned."""
+    """Deferred checks, which may wait, are made before the numbers are assigned."""
     with connection.cursor() as cursor:
         cursor.execute("CREATE TABLE parent (id int PRIMARY KEY)")
         cursor.execute(
@@ -141,7 +141,7 @@ def _insert_child() -> None:
         psycopg.connect(database_conninfo(), autocommit=True) as opened,
         begin(opened) as changes,
     ):
-        changes.append("s", "child")  # its trigger is the first of the commit
+        changes.append("s", "child")  # its trigger runs first at the commit
         opened.execute("INSERT INTO child VALUES (1)")
 
 
@@ -155,7 +155,7 @@ def _blocks_another(opened: psycopg.Connection[Any]) -> bool:
 
 
 def test_another_origin_begins_another_epoch() -> None:
-    """As after the promotion of a standby, or in a restored copy."""
+    """This happens after the promotion of a standby, and in a restored copy."""
     append("s", "a")
     before = Stream.objects.get()
     append("s", "b")
@@ -193,7 +193,7 @@ def test_commit_publishes_the_newest_number_of_each_stream(monkeypatch, other) -
 def test_connection_lost_after_the_commit_is_no_failure(
     monkeypatch, caplog, other
 ) -> None:
-    """The caller of a transaction that has failed would repeat it."""
+    """Otherwise, the caller would repeat a transaction that is committed."""
     lose = "SELECT pg_terminate_backend(pg_backend_pid()), %s::text[]"
     monkeypatch.setattr(module, "_LAST_NUMBERS", lose)
     with begin(other) as changes:

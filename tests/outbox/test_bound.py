@@ -71,9 +71,9 @@ def fault(redis: OwnRedis, happen: Callable[..., None]) -> Iterator[None]:
 
 
 def takes_effect(running: Serving, change: Callable[[], Any], condition: Any) -> None:
-    """Make a change, and check for how long older data count as current.
+    """Make a change, and measure for how long older data count as current.
 
-    On a machine that is slow the epoch ends, and everything is read again.
+    On a slow machine, the epoch ends and everything is read again.
     """
     subscriber = running.service.subscriber
     running.until(lambda: subscriber.epoch)

@@ -1,4 +1,4 @@
-"""Processes that write and follow streams, while everything around them fails.
+"""Processes that write and follow streams, during faults of all services.
 
 Each subscriber reaches the current state within 2 s of the last fault, processes each
 number of a stream once and in order, and never counts as verified for more than 2 s while
@@ -57,7 +57,7 @@ def test_changes_take_effect_at_once_with_redis_and_in_time_without(services) ->
     time.sleep(2.6)
     times.append(time.monotonic())
     services.stop_writing()
-    time.sleep(1.2)  # a poll, for messages that were lost
+    time.sleep(1.2)  # a poll, because messages were lost
     found, truth = _finish(services, {})
     problems = history.problems(found, truth, [])
     assert not problems, _report(services, problems)
@@ -89,7 +89,7 @@ def _report(running: Cluster, problems: list[str]) -> str:
 def _finish(
     running: Cluster, written: dict[history.Fact, float]
 ) -> tuple[history.History, history.Truth]:
-    """Stop the members; return what they and the database say."""
+    """Stop the members. Return their history and the content of the database."""
     over = time.monotonic()
     incarnations = running.stop_members()
     with running.connect() as opened:

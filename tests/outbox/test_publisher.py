@@ -86,7 +86,7 @@ def test_failures_are_logged_once(
 
 
 def test_process_that_ends_sends_its_last_messages(redis_url: str) -> None:
-    """As `manage.py` does, which ends right after its commit."""
+    """For example, a command of `manage.py` ends right after its commit."""
     program = (
         "import django; django.setup();"
         "from outbox.append import publisher; publisher.publish({'last': 7})"

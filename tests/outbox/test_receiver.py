@@ -18,7 +18,7 @@ from tests.support.waiting import until
 
 
 class Heard:
-    """A receiver, and what it has reported."""
+    """A receiver, and the messages that it has reported."""
 
     def __init__(self, layer: Any) -> None:
         self.messages: list[tuple[str, int]] = []

@@ -158,7 +158,8 @@ def test_channel_layer_finds_the_master(sentinel: str) -> None:
         await layer.flush()
 
     asyncio.run(scenario())
-    with warnings.catch_warnings(action="ignore"):  # channels-redis forgets Sentinels
+    # channels-redis does not close the connections to Sentinels.
+    with warnings.catch_warnings(action="ignore"):
         gc.collect()
 
 
@@ -179,7 +180,7 @@ def test_limiter_and_channel_layer_continue_after_a_failover(watched: Watched) -
             return False
 
         async def delivers() -> bool:
-            # Messages may be lost: the outbox reads its table once a second.
+            # Messages may be lost, because the outbox polls its table as well.
             with suppress(RedisError, OSError):
                 await layer.group_send("group", {"type": "hello"})
             with suppress(TimeoutError):
@@ -193,7 +194,8 @@ def test_limiter_and_channel_layer_continue_after_a_failover(watched: Watched) -
         await layer.flush()
 
     asyncio.run(scenario())
-    with warnings.catch_warnings(action="ignore"):  # channels-redis forgets Sentinels
+    # channels-redis does not close the connections to Sentinels.
+    with warnings.catch_warnings(action="ignore"):
         gc.collect()
 
 

@@ -210,9 +210,9 @@ def test_failing_subscriber_reloads_and_harms_no_other(run, caplog) -> None:
 
 
 def test_message_ahead_of_the_database_is_followed_up(run, monkeypatch) -> None:
-    """As when a standby is read that does not have the commit yet.
+    """This happens if a standby is read that does not have the commit yet.
 
-    What SQL appends by itself sends no message.
+    Entries that SQL appends directly are not announced by a message.
     """
     monkeypatch.setattr(module, "POLL_SECONDS", 3600.0)
 
@@ -234,7 +234,8 @@ def test_message_ahead_of_the_database_is_followed_up(run, monkeypatch) -> None:
             await until(lambda: reads >= 2)
             await in_thread(_append_in_sql, "s", "late")
             await until(lambda: follower.received["s"] == ["late"])
-            await sender.group_send(group_of("s"), message)  # known by now
+            # The position is known by now.
+            await sender.group_send(group_of("s"), message)
             await sender.group_send(group_of("s"), {**message, "number": 2**62})
             await until(lambda: follower.subscriber._streams["s"].named == 2**62)
             await until(lambda: follower.subscriber._streams["s"].named == 0)

@@ -34,7 +34,7 @@ def conninfo(server: PostgresServer) -> str:
 
 
 class Gate:
-    """Holds up the queries that pass through it, until it is opened."""
+    """An advisory lock on which queries wait until it is released."""
 
     SQL = "LATERAL (SELECT pg_advisory_xact_lock_shared(7)) gate"
 
@@ -43,11 +43,11 @@ class Gate:
         sql.execute("SELECT pg_advisory_lock(7)")
 
     def open(self) -> None:
-        """Let all go on, and whoever comes."""
+        """Release all waiting and later queries."""
         self._sql.execute("SELECT pg_advisory_unlock(7)")
 
     async def holds(self, count: int) -> None:
-        """Wait until so many queries wait."""
+        """Wait until `count` queries are waiting."""
         waiting = (
             "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
         )
@@ -62,6 +62,6 @@ def gate(sql: psycopg.Connection[tuple[object, ...]]) -> Gate:
 
 @pytest.fixture
 def sql(conninfo: str) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
-    """A connection to look at the server from outside."""
+    """Return a separate connection, with which a test observes the server."""
     with psycopg.connect(conninfo, autocommit=True) as connection:
         yield connection

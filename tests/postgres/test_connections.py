@@ -167,18 +167,18 @@ def test_long_rows_that_have_come_are_read_at_once(
         turns.clear()
         running = asyncio.ensure_future(connection.run(rows, ()))
         await asyncio.sleep(0)
-        # The event loop has no turn until all is there.
+        # The event loop does not run until everything has arrived.
         (descriptor,) = sockets
         wait_until(lambda: unread(descriptor) > 120_000)
         assert (await in_time(running)).ntuples == 4
         connection.close()
 
     asyncio.run(scenario())
-    assert len(turns) <= 2  # how the command ended may have come a little later
+    assert len(turns) <= 2  # the end of the command may have arrived a little later
 
 
 def unread(descriptor: int) -> int:
-    """Return how many bytes the kernel holds for the reader of a socket."""
+    """Return the number of unread bytes in a socket's receive buffer."""
     return int(struct.unpack("i", ioctl(descriptor, termios.FIONREAD, bytes(4)))[0])
 
 
@@ -280,7 +280,7 @@ def test_restarted_database_is_found_again_under_load(
         clients = [asyncio.create_task(client(i)) for i in range(16)]
         await until(lambda: len(outcomes) > 100)
         await asyncio.to_thread(server.stop)
-        stopped_at = time.monotonic()  # answers that came before may still be unread
+        stopped_at = time.monotonic()  # earlier results may still be unread
         await until(lambda: any(asked > stopped_at for asked, _, _ in outcomes))
         down = time.monotonic()
         several_probes = 0.5

@@ -89,7 +89,7 @@ def test_lookups_gather_while_as_many_queries_as_allowed_are_under_way(
         await gate.holds(1)
         for i in range(1, 13):
             answers.append(lookup.get((i,)))
-            await asyncio.sleep(0)  # a chance for a query of its own
+            await asyncio.sleep(0)  # time for a separate query
         gate.open()
         found = await asyncio.gather(*answers)
         assert found == [(0, 1), *((i * 10, 8 if i < 9 else 4) for i in range(1, 13))]
@@ -158,7 +158,7 @@ def test_only_what_never_changes_joins_a_query_under_way(
         others = await asyncio.gather(*joining)
         assert len(set(others)) == 1
         assert ((await first) == others[0]) is is_immutable
-        assert (await lookup.get((1,))) != others[0]  # nothing is remembered
+        assert (await lookup.get((1,))) != others[0]  # nothing is cached
 
     run(conninfo, scenario)
 
@@ -168,7 +168,7 @@ def test_reader_that_joined_a_query_without_result_makes_a_query_itself(
 ) -> None:
     async def scenario(connections: Connections) -> None:
         sql.execute("DROP TABLE IF EXISTS coming")
-        # With a row, so that there is something to join, and the gate to pass through.
+        # With a row, so that the query evaluates the gate.
         sql.execute("CREATE TABLE coming AS SELECT 99::int8 AS value")
         lookup: Numbers = Lookup(
             connections,

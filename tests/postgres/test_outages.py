@@ -1,4 +1,4 @@
-"""An outage of the database is one line a minute, and one at its end."""
+"""An outage of the database causes one log line a minute, and one at its end."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ while True:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return the folder in which each child notes its starts."""
+    """Return the folder in which each child records its starts."""
     return tmp_path
 
 
@@ -62,7 +62,7 @@ def starts(folder: Path, name: str) -> list[tuple[int, float]]:
 
 @contextmanager
 def made(folder: Path, what: str = "stay", **options: float) -> Iterator[Children]:
-    """Yield children that note their starts; afterwards none is left."""
+    """Yield children that record their starts, and stop them afterwards."""
 
     def command(name: str) -> list[str]:
         return [sys.executable, "-c", CHILD, str(folder), name, what]

@@ -28,7 +28,7 @@ def forks() -> Iterator[ForkServer]:
 
 
 def told(forks: ForkServer, call: str, *arguments: str, **options: Any) -> Any:
-    """Return what a forked process writes."""
+    """Return the output of a forked process."""
     read, write = os.pipe()
     with os.fdopen(read) as file:
         call = f"{CALLS}:{call}"
@@ -146,7 +146,7 @@ def test_the_fork_server_ends_with_the_process_that_started_it() -> None:
         assert starter.stdout is not None
         pid = int(starter.stdout.readline())
         assert alive.is_alive(pid)
-        os.kill(pid, signal.SIGTERM)  # as Ctrl-C and systemd do to all processes
+        os.kill(pid, signal.SIGTERM)  # Ctrl-C and systemd send it to all processes
         os.kill(pid, signal.SIGINT)
         assert alive.is_alive(pid)
         starter.kill()

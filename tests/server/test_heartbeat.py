@@ -1,4 +1,4 @@
-"""Heartbeats over a pipe, with a clock of the test's."""
+"""Heartbeats over a pipe, with a clock that the test moves."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ LIMITS = ByteLimits(process=256 * MIB, key=64 * MIB, address=128 * MIB)
 
 @dataclass
 class Process:
-    """An accountant with a clock of ours, and who it has disconnected."""
+    """A `BufferedBytes` with a test clock, and the clients that it has disconnected."""
 
     now: float = 0.0
     gone: list[tuple[str, str]] = field(default_factory=list)

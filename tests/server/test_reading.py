@@ -1,4 +1,4 @@
-"""The reader of requests, compared with h11's on any bytes."""
+"""The reader of requests, compared with h11's for random bytes."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def joined(headers: list[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
 
 
 def read_ours(data: bytes, cuts: list[int]) -> tuple[list[Found], End]:
-    """Return what our reader makes of data that arrives in pieces.
+    """Return our reader's requests for data that arrives in pieces.
 
-    Another reader has to understand the same from what is handed over to uvicorn.
+    The bytes that are handed over to uvicorn have to contain the same requests.
     """
     found, end, handed_over = read_pieces(data, cuts)
     if end != "malformed":
@@ -83,7 +83,7 @@ def read_pieces(data: bytes, cuts: list[int]) -> tuple[list[Found], End, bytes]:
 
 
 def read_reference(data: bytes) -> tuple[list[Found], End]:
-    """Return what h11 makes of data."""
+    """Return h11's requests for data."""
     found: list[Found] = []
     while data := data.lstrip(b"\r\n"):
         connection = h11.Connection(h11.SERVER, MAX_HEADER_BYTES)
@@ -112,7 +112,7 @@ def read_reference(data: bytes) -> tuple[list[Found], End]:
 
 
 def complete(read: tuple[list[Found], End]) -> tuple[list[Found], End]:
-    """Return the complete requests. How much is known of others depends on the pieces."""
+    """Return the complete requests. Parts of others depend on the pieces."""
     found, end = read
     return [each for each in found if each.is_complete], end
 

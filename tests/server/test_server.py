@@ -109,14 +109,14 @@ def stop(running, pid):
 
 
 def loop(running, pid):
-    """Have a worker loop for ever, whichever takes the request."""
+    """Send a request that makes a worker loop forever."""
     with suppress(httpx.TimeoutException):
         httpx.get(f"{running.base_url}/loop", timeout=0.5)
 
 
 @pytest.mark.parametrize("hang", [stop, loop])
 def test_a_worker_that_hangs_is_replaced_and_the_other_one_is_not(hang, caplog):
-    """Nor is the new one, which takes longer to start than a hang may take."""
+    """The new worker is not replaced either, although its start takes longer than the limit."""
     listeners = supervisor.listen("127.0.0.1", 0, 2)
     application = "tests.support.applications:looping"
     with supervisor.Server(
@@ -195,9 +195,9 @@ report when it resumes, and each of its turns."""
 
 
 def test_a_supervisor_that_was_stopped_with_its_workers_kills_none():
-    """As a machine that was suspended, whose processes do not resume at one moment."""
+    """A suspended machine behaves like this. Its processes do not resume simultaneously."""
     program = RESUMED_AFTER_AN_HOUR + SUPERVISOR
-    hang_seconds = "60"  # far more than the test takes, far less than an hour
+    hang_seconds = "60"  # longer than the test takes, shorter than an hour
     with subprocess.Popen(
         [sys.executable, "-c", program, hang_seconds],
         stdout=subprocess.PIPE,
@@ -222,7 +222,7 @@ def test_a_supervisor_that_was_stopped_with_its_workers_kills_none():
                 wait_until(lambda pid=pid: state(pid) == "T")
             os.kill(supervisor.pid, signal.SIGCONT)
             wait_for_lines("resumed", 1)
-            for pid in workers:  # the supervisor has had turns before any worker has
+            for pid in workers:  # the supervisor has run before the workers
                 wait_for_lines("turn", 3)
                 os.kill(pid, signal.SIGCONT)
             assert web.get(url).text in pids

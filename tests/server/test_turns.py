@@ -1,4 +1,4 @@
-"""What one callback of the event loop does with the bytes of a client."""
+"""The limit of a client's bytes that one callback of the event loop parses."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ async def test_frames_that_arrive_in_pieces_are_understood() -> None:
 
 @scenario
 async def test_client_closes_though_messages_are_left() -> None:
-    """The server has closed the socket, and reads on until the client does."""
+    """The server has closed the socket, and reads until the client closes it, too."""
     socket = Socket(Turns())
     await socket.open()
     frames = frame(WHOLE, b"m") * 100 + frame(0x88, (1000).to_bytes(2))

@@ -20,7 +20,7 @@ HANDSHAKE = (
 
 
 def test_a_connection_closed_after_a_ping_timeout_is_reported_as_closed() -> None:
-    """The client has read nothing, so that the transport can't finish closing."""
+    """The client has read nothing, so that the transport is not closed completely."""
     raised: list[type[Exception]] = []
 
     async def application(scope: Any, receive: Any, send: Any) -> None:

@@ -21,7 +21,7 @@ async def live(receive, send):
 
 
 async def process_id(scope, receive, send):
-    """Answer with the number of the process that answers."""
+    """Answer with the process id."""
     if scope["type"] == "lifespan":
         await live(receive, send)
         return
@@ -59,7 +59,7 @@ async def broken(scope, receive, send):
 
 
 async def permitted(scope, receive, send):
-    """Start only while there is the file that PERMISSION names; else as `process_id`."""
+    """Start only if the file named by PERMISSION exists. Answer as `process_id`."""
     if scope["type"] == "lifespan" and not Path(os.environ["PERMISSION"]).exists():
         raise RuntimeError("no permission to start")
     await process_id(scope, receive, send)
@@ -221,7 +221,7 @@ class Answering:
 
     def _gone(self, request, then=""):
         async def wait():
-            request.disconnected().cancel()  # as at the end of a part of a batch
+            request.disconnected().cancel()  # as happens at the end of a portion of a batch
             await request.disconnected()
             self.events.append("gone")
             return self._stream(request, "3").result() if then else None

@@ -1,4 +1,4 @@
-"""Headless Chromium, where the machine has one."""
+"""Headless Chromium, if it is installed."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ needs_chromium = pytest.mark.skipif(
 def running_chromium() -> Iterator[Browser]:
     """Run a Chromium that connects only to the sites of the pages.
 
-    Playwright leaves an event loop in this thread, and Django would refuse its database
-    for that; there is nothing that runs on it meanwhile.
+    Playwright leaves an event loop in this thread, because of which Django would refuse
+    database access. Nothing runs on this loop in the meantime.
     """
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]

@@ -1,4 +1,4 @@
-"""Chains in the database: imported as the command does it, and compared row by row."""
+"""Chains in the database: imports like those of the command, and comparison of rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from nodeapi.models import Reorganisation
 
 Writer = TypeVar("Writer", bound=ChainWriter)
 
-# What must be equal after the same blocks, however they came in. Ids are not named.
+# Columns that must be equal after the same blocks, in any order of imports.
 _ROWS = {
     "blocks": "SELECT hash, number, parent_hash, is_canonical,"
     " total_difficulty, state_root, gas_used, transaction_count, header, body,"
@@ -63,7 +63,7 @@ def importer(
     forkchoice: Forkchoice | None = None,
     **options: Any,
 ) -> Iterator[FileImporter]:
-    """Give an importer into a network, made from its genesis when it is new.
+    """Yield an importer into a network, which is created if it is new.
 
     The network is prepared at the end of the block, as at the end of a file.
     """
@@ -77,7 +77,7 @@ def importer(
 def following_importer(
     slug: str, genesis: dict[str, Any] | None, **options: Any
 ) -> Iterator[FollowingImporter]:
-    """Give a follower's importer into a network, as `importer` does."""
+    """Yield a follower's importer into a network, like `importer`."""
     with _importer(FollowingImporter, slug, genesis, **options) as target:
         yield target
 
@@ -126,7 +126,7 @@ def import_blocks(
 
 
 def let_minutes_pass() -> None:
-    """Make all reorganisations so old that the blocks that they demoted can be deleted."""
+    """Make all reorganisations old enough for the deletion of demoted blocks."""
     age = timedelta(seconds=DEMOTED_SECONDS)
     Reorganisation.objects.update(at=F("at") - age)
 
@@ -167,7 +167,7 @@ def rows(slug: str) -> dict[str, str]:
 
 
 def codes() -> set[bytes]:
-    """Return the hashes of the code that is stored, of whatever network."""
+    """Return the hashes of all stored code."""
     with importer_connection() as connection:
         return {row[0] for row in connection.execute("SELECT hash FROM nodeapi_code")}
 

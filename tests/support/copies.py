@@ -1,4 +1,4 @@
-"""Chains that several modules need: imported once by a test process, then copied."""
+"""Chains for several test modules, which each test process imports once and copies."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def once(name: object, make: Callable[[], None]) -> None:
 
 
 def _tables(cursor: CursorWrapper) -> list[str] | None:
-    """Return the tables of chains; None if our role may not copy them as they are."""
+    """Return the tables of chains, None if our database role may not copy their rows."""
     cursor.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
     if cursor.fetchone() != (True,):
         return None
@@ -86,8 +86,8 @@ def _read(cursor: CursorWrapper, tables: list[str]) -> Rows:
 
 def _write(cursor: CursorWrapper, rows: Rows) -> None:
     with transaction.atomic():
-        # The rows were checked when they were made: no trigger runs and no reference is
-        # checked.
+        # The rows were checked when they were imported. Triggers and foreign keys are
+        # disabled.
         cursor.execute("SET LOCAL session_replication_role = replica")
         for table, data in rows.items():
             with cursor.copy(f"COPY {table} FROM STDIN (FORMAT binary)") as copy:

@@ -32,7 +32,7 @@ _LINKS = re.compile(r"""<(?:a|link|script|img|form)\b[^>]*?\b(?:href|src)="([^"]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An address that was looked at. name: its view's, empty for a file."""
+    """A requested address. name: name of its view, empty for a file."""
 
     address: str
     name: str
@@ -43,10 +43,10 @@ class Found:
 def crawl(
     client: httpx.Client, starts: Iterable[str], within: str = "/"
 ) -> list[Found]:
-    """Return what can be reached from some addresses, a few of each kind.
+    """Return the pages that can be reached from some addresses, a few of each kind.
 
     within: with what the addresses begin that are followed, those of files apart.
-    A redirect is followed like a link, and counts as what it leads to.
+    A redirect is followed like a link, and counts as its target.
     """
     waiting = deque(starts)
     seen = set(waiting)
@@ -85,7 +85,7 @@ def view_name(address: str) -> str:
 def fixed_addresses(*left_out: str) -> set[str]:
     """Return the addresses of views that take no arguments.
 
-    left_out: namespaces that are none of it.
+    left_out: namespaces of views to omit.
     """
     found = set()
     for name in _names(get_resolver(), (), frozenset(left_out)):
@@ -117,7 +117,7 @@ def _kind(address: str) -> object:
 
 
 def _own(links: Iterable[str], base: str, page: str) -> Iterator[str]:
-    """Yield the links that stay on the site, without places on pages."""
+    """Yield the links within the site, without fragments."""
     for link in links:
         target = urljoin(base + page, unescape(link)).partition("#")[0]
         if target.startswith(base):

@@ -1,4 +1,4 @@
-"""Dapps that talk to a running service, and the user who decides what they may do."""
+"""Dapps of a running service, and the user who decides about their requests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from wallets.services.pairing import (
     start_program_pairing,
 )
 
-# The library's 10 and 20 s are not enough where other tests run beside a flood.
+# The library's limits of 10 and 20 s are too short for tests with a busy machine.
 open_socket.__init__.__kwdefaults__.update(
     open_timeout=PATIENCE_SECONDS, ping_timeout=PATIENCE_SECONDS
 )
@@ -68,7 +68,7 @@ def scenario(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., No
 
 
 async def orm(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call something that uses the ORM, in a thread that keeps its connection."""
+    """Call a function that uses the ORM in a thread, which keeps its connection."""
 
     def call() -> Any:
         try:
@@ -107,7 +107,7 @@ class Owner:
             yield socket
 
     def pending(self, dapp: Dapp | None = None) -> ConsentRequest:
-        """Return the request that waits for the user, of one dapp or of any."""
+        """Return the pending request, of one dapp or of any."""
         waiting = ConsentRequest.objects.pending().select_related("dapp")
         own = waiting.filter(dapp__user=self.user)
         return own.get() if dapp is None else own.get(dapp=dapp)
@@ -136,7 +136,7 @@ class Owner:
         )
 
     def reject(self) -> None:
-        """Say no."""
+        """Reject the request."""
         requests.reject_request(
             request_id=self.pending().pk, user=self.user, cause=BY_USER
         )
@@ -200,7 +200,7 @@ def page_token(user: User, origin: str) -> str:
 async def sockets_apart(
     owner: Owner, tokens: Sequence[str] = ()
 ) -> AsyncIterator[list[WalletClient]]:
-    """Open two sockets that are served by two processes.
+    """Open two sockets that two processes serve.
 
     tokens: of two programs of the owner; without them both are sockets of the first.
     """

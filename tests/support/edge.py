@@ -1,6 +1,6 @@
-"""The HTTP edge alone: the endpoint behind a real server, with little behind it.
+"""The HTTP edge: the endpoint on a real server, with simple replacements of the store.
 
-Only for tests of what stands in front of the store; answers are tested on PostgreSQL.
+Only for tests of the layers above the store. Results are tested with PostgreSQL.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ OTHER = network(2, "other", "other.test")
 
 
 class Grants:
-    """Keys by their plain text; `later` has to be waited for."""
+    """Keys by their plain text. The look-up of `later` needs I/O."""
 
     async def later(self) -> Grant:
         await asyncio.sleep(0)
@@ -107,7 +107,7 @@ class Directory:
 
 
 class Store:
-    """One block and a few slots."""
+    """A store with one block and a few slots."""
 
     def head_number(self, network_id: int) -> Later[int]:
         return Later(HEAD)
@@ -178,7 +178,7 @@ class Store:
 
 
 class Tracing:
-    """Nothing that could execute anything."""
+    """Tracing without worker processes."""
 
     async def trace(
         self,
@@ -205,7 +205,7 @@ class UsesAfterRevocation:
 
 
 class Meter:
-    """Counts nothing."""
+    """A meter that counts nothing."""
 
     def book(self, *call: object) -> None:
         pass
@@ -215,7 +215,7 @@ class Meter:
 
 
 class Service:
-    """All of it."""
+    """The service with these parts."""
 
     def __init__(self) -> None:
         self.grants = Grants()
@@ -237,7 +237,7 @@ class Service:
 
 
 def edge(limits: Limits, max_body_bytes: int) -> Endpoint:
-    """Return an endpoint."""
+    """Return an endpoint with these parts."""
     return Endpoint(Service(), registry, limits=limits, max_body_bytes=max_body_bytes)
 
 

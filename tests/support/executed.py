@@ -1,4 +1,4 @@
-"""Transactions executed on a small state in memory, and watched."""
+"""Transactions that are executed on a small state in memory, with trace records."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def transaction(
 
 
 class _Config:
-    """What the execution of transactions asks of a chain's config."""
+    """The members of a chain config that the execution of transactions reads."""
 
     chain_id = CHAIN_ID
 
@@ -132,7 +132,7 @@ class _Config:
 
 
 def replay_of(fork: str, accounts: Mapping[bytes, Account], one: Transaction) -> Replay:
-    """Return a block of one transaction, which is to be traced."""
+    """Return a replay of a block with one transaction."""
     chosen, config = LADDER[fork], cast("ChainConfig", _Config())
     state = memory_state({SENDER: Account(1000 * ETHER), **accounts})
     block = Block(header_of(chosen), [one], [], None)
@@ -141,7 +141,7 @@ def replay_of(fork: str, accounts: Mapping[bytes, Account], one: Transaction) ->
 
 @dataclass(frozen=True, slots=True)
 class StoredTransaction:
-    """A transaction with its records, as the store gives it."""
+    """A transaction with its trace record, as the store returns it."""
 
     block_hash: bytes
     block_number: int
@@ -186,7 +186,7 @@ class Chain:
         return self.execution.apply_transaction(one)
 
     def run(self, to: bytes | None, data: bytes = b"", **options: Any) -> CallFrame:
-        """Execute the sender's next transaction, and return what it called."""
+        """Execute the sender's next transaction, and return its outermost frame."""
         self.apply(transaction(self.world.get_nonce(SENDER), to, data, **options))
         return self.recorder.top
 
@@ -195,7 +195,7 @@ class Chain:
         return self.recorder.records[index]
 
     def stored(self, index: int) -> StoredTransaction:
-        """Return a transaction as the store has it."""
+        """Return a transaction as the store returns it."""
         one, record = self.executed[index], self.record(index)
         return StoredTransaction(
             self.header.hash,

@@ -1,4 +1,4 @@
-"""The conformance data of ethereum/execution-apis, where it is at hand.
+"""The conformance data of ethereum/execution-apis, if available.
 
 The option --execution-apis of pytest names the folder. Without it, CONFORMANCE_DATA names
 the folder that holds `execution-apis`, and without that, `data` in the `shared` folder
@@ -28,7 +28,7 @@ _chosen: list[Path] = []
 
 
 def use(named: str | None) -> None:
-    """Take the data from another folder. None: from the usual one."""
+    """Set the folder of the data. None: the default folder."""
     _chosen[:] = [Path(named)] if named else []
 
 

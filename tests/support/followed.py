@@ -1,4 +1,4 @@
-"""A network that follows upstreams, with all kinds of rows that a follower writes."""
+"""A network with upstreams, and with all kinds of rows that a follower writes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FollowedChain:
     """A chain whose newest block is some seconds old, imported block by block."""
 
     def __init__(self, slug: str = "live", blocks: int = 40, age: int = 9) -> None:
-        """Make the genesis block `blocks` block times before `age` seconds ago."""
+        """Create the genesis. Its timestamp lets block `blocks` be `age` seconds old."""
         self.slug = slug
         now = int(timezone.now().timestamp())
         self.genesis = genesis_at(now - age - blocks * SECONDS)

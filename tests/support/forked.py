@@ -19,7 +19,7 @@ def write(descriptor: int, value: object) -> None:
 
 
 def opened() -> list[str]:
-    """Return what this process has open."""
+    """Return the open file descriptors of this process."""
     found = []
     for descriptor in Path("/proc/self/fd").iterdir():
         with suppress(FileNotFoundError):  # the listing itself
@@ -28,7 +28,7 @@ def opened() -> list[str]:
 
 
 def describe(variable: str, descriptor: int) -> None:
-    """Write what a forked process begins with."""
+    """Write the initial properties of a forked process."""
     write(
         descriptor,
         {
@@ -65,7 +65,7 @@ def fork(descriptor: int) -> None:
 
 
 def read_settings(name: str, descriptor: int) -> None:
-    """Write a setting, and what Django has of the environment."""
+    """Write settings of Django that depend on the environment."""
     import logging
 
     from django.conf import settings

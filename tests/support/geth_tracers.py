@@ -1,4 +1,4 @@
-"""Cases in the format of go-ethereum's tracer tests, through the service's own code.
+"""Cases in the format of go-ethereum's tracer tests, and their execution.
 
 A case is a JSON file: `genesis` (with the state right before the transaction as
 `alloc`, and the forks as `config`), `context` (of the block), `input` (the transaction),
@@ -77,18 +77,18 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class _Config:
-    """What the execution of transactions asks of a chain's config."""
+    """The members of a chain config that the execution of transactions reads."""
 
     chain_id: int
 
     def is_dao_fork(self, number: int) -> bool:
-        """Return that the state is as it was right before the transaction."""
+        """Return False, because the state is that before the transaction."""
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCase:
-    """A transaction with its records, as the store gives it."""
+    """A transaction with its trace record, as the store returns it."""
 
     block_hash: bytes
     block_number: int
@@ -108,7 +108,7 @@ def read_case(path: Path) -> Case:
 
 
 def case_of(data: Mapping[str, Any]) -> Case:
-    """Return the case that an object is."""
+    """Return the case that a JSON object describes."""
     genesis, context = data["genesis"], data["context"]
     config = {key.lower(): value for key, value in genesis["config"].items()}
     fork = _fork(config, context)

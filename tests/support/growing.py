@@ -1,4 +1,4 @@
-"""A network of a running service that gets blocks when a test wants it to."""
+"""A network of a running service whose blocks a test imports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class GrowingChain:
         chains.import_blocks(self._slug, self._genesis, self._builder.blocks)
 
     async def grow(self) -> str:
-        """Bring one more block; return its hash."""
+        """Import one more block, and return its hash."""
         block = self._block()
         await orm(chains.import_blocks, self._slug, self._genesis, [block])
         return "0x" + block.header.hash.hex()
@@ -38,7 +38,7 @@ class GrowingChain:
         return ["0x" + block.header.hash.hex() for block in blocks]
 
     def _block(self) -> Block:
-        """Return one more block; those of two chains would be alike but for its text."""
+        """Return one more block. Its extra data differs between chains."""
         return self._builder.block(extra_data=self.scope.encode())
 
 

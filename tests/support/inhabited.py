@@ -1,4 +1,4 @@
-"""A service in which something has happened, so that each of its pages shows something."""
+"""A service with objects of all kinds, so that no page is empty."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ SIGNED = ("personal_sign", "eth_signTypedData_v4", "eth_sendTransaction")
 
 @dataclass(frozen=True, slots=True)
 class Inhabitants:
-    """A customer with keys and a wallet, a member, one of staff, and links of mails."""
+    """A customer with keys and a wallet, a member, a staff user, and links in emails."""
 
     customer: User
     member: User
@@ -209,7 +209,7 @@ def _wallet(user: User) -> None:
 
 @transaction.atomic
 def _signatures(user: User) -> None:
-    """Have a page wait for a signature of each kind."""
+    """Create a pending request for a signature of each kind."""
     account = add_key(user)
     granted = ScopeObject(SIGNED, accounts=(f"{CHAIN}:{account.address}",))
     dapp = pairing.pair_dapp(
@@ -230,7 +230,7 @@ def _signatures(user: User) -> None:
             body={"scope": CHAIN, "address": account.address, **subject},
             cause=BY_USER,
         )
-    # They stay pending until the last page was looked at.
+    # They stay pending until the last page was requested.
     tomorrow = timezone.now() + timedelta(days=1)
     consent.ConsentRequest.objects.pending().update(expires_at=tomorrow)
 
@@ -243,7 +243,7 @@ def _ask(dapp: Dapp) -> consent.ConsentRequest:
 
 
 def _mails() -> list[str]:
-    """Return paths of links as they stand in mails.
+    """Return the paths of links in emails.
 
     One is for somebody who does not log in meanwhile, which would make it useless.
     """

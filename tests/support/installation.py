@@ -1,4 +1,4 @@
-"""An installation of its own under a test: a VAR_DIR with its own services and data."""
+"""A separate installation for a test: a VAR_DIR with its own services and data."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ class Installation:
 
 @contextmanager
 def installation(*, with_chain: bool = False) -> Iterator[Installation]:
-    """Give an installation with tables and nothing in them.
+    """Yield an installation with empty tables.
 
-    with_chain: whether the sample chain is there, as the network `net`.
+    with_chain: whether it has the sample chain, as the network `net`.
     """
     if os.environ.get("DATABASE_URL"):
         pytest.skip("the database is not ours to stop")
@@ -89,7 +89,7 @@ def installation(*, with_chain: bool = False) -> Iterator[Installation]:
 
 
 def _template(with_chain: bool) -> Path:
-    """Return the data of a stopped database; the first process that needs it makes it."""
+    """Return the data of a stopped database, which the first test process creates."""
     shared = Path(os.environ["TESTS_SHARED_DIR"])
     template = shared / ("chain" if with_chain else "tables")
     with (shared / "templates.lock").open("w") as lock:

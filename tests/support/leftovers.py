@@ -1,4 +1,4 @@
-"""Clean up behind test runs that were killed: their folders and their services."""
+"""Removal of the folders and services of test runs that were killed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from config.embedded.postgres import PostgresServer
 from config.embedded.redis import RedisServer
 
 PREFIX = "portcullis-tests-"
-_GRACE_SECONDS = 60  # between making a folder and claiming it
+_GRACE_SECONDS = 60  # between the creation of a folder and its claim
 
 
 def claim(folder: str) -> int:

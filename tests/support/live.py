@@ -1,4 +1,4 @@
-"""The service as a customer meets it: real processes, a real key, a log that is read."""
+"""A running service with real processes and keys, whose log is checked."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from tests.support.service import run_service
 JSON_HEADERS = {"content-type": "application/json"}
 BATCH_CALLS = 500
 
-# It writes a line per request, thousands of them here, into every failure's report.
+# httpx logs each request, which would be thousands of lines in a failure's report.
 logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 class Api:
     """Calls to one base address, over connections that are kept.
 
-    path: what follows the server's address: `/v3/<key>` or `/<network>/v3/<key>`.
+    path: `/v3/<key>` or `/<network>/v3/<key>`.
     """
 
     def __init__(self, base_url: str, path: str, **headers: str) -> None:
@@ -50,7 +50,7 @@ class Api:
         self._client.close()
 
     def post(self, body: bytes | Iterable[bytes], **headers: str) -> httpx.Response:
-        """Send a body as it is."""
+        """Send a body unchanged."""
         response = self._client.post(self._path, content=body, headers=headers)
         self.worker = response.headers.get("x-request-id", "").partition("-")[0]
         return response
@@ -64,14 +64,14 @@ class Api:
         return self._client.stream("POST", self._path, content=json.dumps(message))
 
     def ask(self, method: str, *params: Any) -> dict[str, Any]:
-        """Make one call; returns the answer, which may be an error."""
+        """Make one call, and return the response, which may be an error."""
         response = self.send(request(method, *params))
         assert response.status_code == 200, response.text
         answer: dict[str, Any] = response.json()
         return answer
 
     def result(self, method: str, *params: Any) -> Any:
-        """Make one call that must succeed."""
+        """Make one call that must succeed, and return its result."""
         answer = self.ask(method, *params)
         assert "error" not in answer, answer
         return answer["result"]
@@ -103,7 +103,7 @@ def request(method: str, *params: Any) -> dict[str, Any]:
 
 
 class Live:
-    """A running service, the keys that were made for it, and what it has logged."""
+    """A running service, the keys created for it, and its log."""
 
     def __init__(self, server: Server, log_file: Path) -> None:
         self.server = server
@@ -125,7 +125,7 @@ class Live:
 
     @contextmanager
     def each_worker(self, network: str, key: str) -> Iterator[list[Api]]:
-        """Give a connection to each of the worker processes, for a few seconds."""
+        """Yield a connection to each worker process."""
         with ExitStack() as stack:
             found: dict[str, Api] = {}
             for _ in range(200):
@@ -139,14 +139,14 @@ class Live:
             yield [found[worker] for worker in sorted(found)]
 
     def log(self) -> str:
-        """Return all that the service's processes have written so far."""
+        """Return the log of the service's processes so far."""
         return self._log_file.read_text(errors="replace")
 
     def check_log(self) -> None:
         """Check that the log contains no API keys."""
         log = self.log()
         for secret in self.secrets:
-            # The 30 random characters, wherever they stand and whatever is around.
+            # The 30 random characters, in any context.
             shown = [line for line in log.splitlines() if secret[7:-4] in line]
             assert not shown, shown[:5]
 
@@ -158,7 +158,7 @@ def live_service(
     may_crash: bool = False,
     **options: Any,
 ) -> Iterator[Live]:
-    """Serve the test database; afterwards the log must be clean.
+    """Serve the test database. At the end, the log is checked.
 
     may_crash: whether tracebacks are expected. options: see `run_service`.
     """
@@ -192,5 +192,5 @@ def _output_to(path: Path) -> Iterator[None]:
 
 
 def api_key_of(secret: str) -> ApiKey:
-    """Return the row of a key; the newest one may be the wallet's own."""
+    """Return the row of a key with this secret."""
     return ApiKey.objects.get(versions__digest=digest(secret))

@@ -1,4 +1,4 @@
-"""Filters of logs, and the logs that they select, found in the plainest way."""
+"""Filters of logs, and a simple reference for the logs that they select."""
 
 from __future__ import annotations
 

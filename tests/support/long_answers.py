@@ -22,7 +22,7 @@ _DIGITS = b"0123456789abcdef" * (CHUNK_BYTES // 16)
 
 
 async def _hex(size: int, end: int) -> AsyncGenerator[bytes, None]:
-    """Yield a JSON string of some size; fail once so much of it is out."""
+    """Yield a JSON string of some size. Fail after `end` bytes."""
     mark = object()
     open_streams.add(mark)
     try:

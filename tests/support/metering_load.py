@@ -20,7 +20,7 @@ NEW_YEAR = 1_798_761_600
 
 
 async def run(conninfo: str, seed: int, flushes: int, *ids: list[int]) -> None:
-    """Meter and flush; raises AssertionError when a flush fails."""
+    """Meter and flush. Raises: AssertionError if a flush fails."""
     chance = random.Random(seed)
     keys, networks = ids
     now = 0.0

@@ -1,7 +1,7 @@
-"""A chain with a token that says a name, decimals and the hash of its domain.
+"""A chain with a token that reports a name, decimals and the hash of its domain.
 
-It also has functions with which a contract can deceive: one logs a transfer that does not
-happen, one moves tokens without a log, one fails, and one transfers in a real block 2 only.
+It also has misleading functions: one logs a transfer that does not happen, one moves
+tokens without a log, one fails, and one transfers tokens only in a real block 2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""WebSockets of the node, as customers open them."""
+"""Clients of the node's WebSockets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.waiting import in_time
 
 
 class NodeSocket:
-    """A socket with a client that keeps notifications apart from responses."""
+    """A client's socket, which separates notifications from responses."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self.connection = connection
@@ -67,7 +67,7 @@ class NodeSocket:
 
 
 def socket_url(live: Live, path: str) -> str:
-    """Return the address of a path."""
+    """Return the WebSocket URL of a path."""
     return live.base_url.replace("http:", "ws:") + path
 
 

@@ -1,4 +1,4 @@
-"""Pages of the running service, as a browser without scripts has them."""
+"""A client for pages of the running service, like a browser without scripts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Visit:
         self._token = ""
 
     def get(self, path: str) -> httpx.Response:
-        """Look at a page."""
+        """Request a page."""
         response = self._http.get(path)
         found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', response.text)
         self._token = found[1] if found else ""

@@ -7,9 +7,9 @@ import socket
 
 
 def free_port() -> int:
-    """Return a port that no server has, and below those that connections are given.
+    """Return a free port below the range of ephemeral ports.
 
-    Connections of other tests could take one of the kernel's choice before we do.
+    Another test's connection could get a port that the kernel chooses.
     """
     while is_listening(port := 20_000 + secrets.randbelow(12_000)):
         continue
@@ -17,6 +17,6 @@ def free_port() -> int:
 
 
 def is_listening(port: int) -> bool:
-    """Return whether a server of this machine has a port."""
+    """Return whether a server on this machine listens on a port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0

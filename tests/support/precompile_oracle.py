@@ -24,7 +24,7 @@ ADDRESSES = {
 
 
 class Frame:
-    """As much of a call frame as a contract needs."""
+    """The members of a call frame that a precompiled contract uses."""
 
     def __init__(self, data: bytes) -> None:
         self.msg = SimpleNamespace(data=data, data_as_bytes=data)
@@ -36,7 +36,7 @@ class Frame:
 
 
 def _blake2f(frame: Any) -> None:
-    """py-evm's own takes the native library if it is installed."""
+    """Run BLAKE2b with py-evm's pure Python function instead of the native one."""
     try:
         parameters = extract_blake2b_parameters(frame.msg.data)
     except ValidationError as error:
@@ -61,7 +61,7 @@ def result(
 
 
 def is_known_wrong(name: str, data: bytes) -> bool:
-    """Whether py-evm is wrong: it takes 0 ** 0 for 0 when the base has no bytes."""
+    """Return whether py-evm is wrong: it computes 0 ** 0 as 0 if the base is empty."""
     return name == "modexp" and not any(data[:32])
 
 

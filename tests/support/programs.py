@@ -1,4 +1,4 @@
-"""JavaScript tracers over single transactions, as a trace worker runs them."""
+"""JavaScript tracers for single transactions, as in a trace worker."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECONDS = 180.0
 
 @dataclass(frozen=True, slots=True)
 class _Config:
-    """What the execution of a block asks of a chain's config."""
+    """The members of a chain config that the execution of a block reads."""
 
     chain_id: int
 
@@ -36,8 +36,8 @@ class _Config:
 
 
 def run_program(case: Case, tracer: str) -> Any:
-    """Return what a bundled tracer, or a program, says of a recorded case."""
-    # The state is that right before the transaction: no system calls come before it.
+    """Return the result of a bundled tracer or a program for a recorded case."""
+    # The state is that before the transaction, so that no system calls are executed.
     fork = replace(case.fork, has_history_contract=False)
     header = replace(case.header, parent_beacon_root=None)
     block = Block(header, [case.transaction], [], None)
@@ -54,7 +54,7 @@ def trace_call(
     seconds: float = SECONDS,
     **call: Any,
 ) -> Any:
-    """Return what a tracer says of a transaction, which `call_origin` describes."""
+    """Return a tracer's result for the transaction of `call_origin`."""
     return _run(call_origin(code, **call), tracer, config, seconds)
 
 
@@ -97,7 +97,7 @@ def _run(origin: Origin, tracer: str, config: str, seconds: float) -> Any:
 
 @contextmanager
 def cpu_time_within(seconds: float) -> Iterator[None]:
-    """See that no more of the process's time is used."""
+    """Check that the `with` block uses at most this processor time."""
     start = time.process_time()
     yield
     assert time.process_time() - start < seconds

@@ -20,7 +20,7 @@ def word(value: int) -> str:
 
 
 class RandomArguments:
-    """Makes the arguments of calls."""
+    """Creates random arguments of calls."""
 
     def __init__(self, seed: int, fork: Fork) -> None:
         """fork: the one whose instructions the contracts have."""
@@ -64,7 +64,7 @@ class RandomArguments:
         }
 
     def call(self) -> dict[str, Any]:
-        """Return a transaction object, from a sender that the overrides make rich."""
+        """Return a transaction object, whose sender has ether by the overrides."""
         choose = self._choose
         made = random_transaction(choose, self._fork, 0)
         call: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Contracts of random code that call, create, destroy, store, log, fail and delegate."""
+"""Random contracts that call, create, destroy, store, log, fail and delegate."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def push(value: int) -> bytes:
 
 
 class RandomCode:
-    """Writes code that a fork knows most of."""
+    """Creates code whose instructions mostly exist in a fork."""
 
     def __init__(self, choose: random.Random, fork: Fork) -> None:
         self._choose = choose
@@ -86,7 +86,7 @@ class RandomCode:
         return ranges + value + self._address() + gas + bytes([kind, 0x50])
 
     def _create(self, depth: int) -> bytes:
-        """Put init code into memory, and create with it."""
+        """Return code that writes init code to memory, and creates a contract with it."""
         choose = self._choose
         init = b"\x00"
         if depth < 2:

@@ -1,4 +1,4 @@
-"""Reads of trace records through the store, as the methods do."""
+"""Reads of trace records through the store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHORT = [
 
 
 def recorded_network() -> Network:
-    """Return a network without blocks that anybody asks for."""
+    """Return a network with block 0 only, to which a test adds records."""
     network = make_network()
     add_recorded_block(network, "zero", 0, [])
     set_head(network, "zero", 0)
@@ -31,7 +31,7 @@ def recorded_network() -> Network:
 
 
 def read(running: Serving, method: str, network: Network, *arguments: Any) -> Any:
-    """Return a method's answer; a stream's bytes, whose number must be as announced."""
+    """Return a method's result. A stream is read, and its size is checked."""
 
     async def answer() -> Any:
         found = getattr(running.service.store, method)(network.pk, *arguments)
@@ -40,7 +40,7 @@ def read(running: Serving, method: str, network: Network, *arguments: Any) -> An
             return value
         chunks = [chunk async for chunk in value]
         await value.aclose()
-        # The stream joins what it is given; a part may be twice a chunk at most.
+        # The stream joins chunks. A part may have the size of two chunks.
         assert max(map(len, chunks)) <= 2 * CHUNK_BYTES
         assert sum(map(len, chunks)) == value.size
         return b"".join(chunks)

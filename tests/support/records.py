@@ -1,4 +1,4 @@
-"""Blocks of made-up transactions with records, for tests of what is read from them."""
+"""Blocks of invented transactions with trace records, for tests of reads."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def keccak(data: bytes) -> bytes:
 
 @dataclass
 class Recorded:
-    """A transaction whose execution was recorded.
+    """An invented transaction with its trace record.
 
-    output: what its outermost call returned, as hex digits.
-    codes: of the contracts that it met.
-    logs: the data of what it logged, as hex digits.
-    too_large: whether nothing was kept of its calls.
+    output: return data of the outermost call, as hex digits.
+    codes: the code of touched contracts.
+    logs: the data of its logs, as hex digits.
+    too_large: whether its calls exceeded the size limit.
     """
 
     name: str
@@ -56,14 +56,14 @@ class Recorded:
         ).encode()
 
     def packed_calls(self) -> bytes:
-        """Return the record of its calls."""
+        """Return the packed `calls`."""
         if self.too_large:
             return TOO_LARGE
         output = b',"output":"0x' + self.output + b'"' if self.output else b""
         return pack(b'{\x01"gasUsed":"0x5208",\x02' + output + b',\x04,"type":"CALL"}')
 
     def packed_prestate(self) -> bytes:
-        """Return the record of what it met."""
+        """Return the packed `prestate`."""
         accounts = [
             b'"0x%s":{"balance":"0x1","code":"0x\x05","codeHash":"0x%s"}'
             % (keccak(code)[:20].hex().encode(), keccak(code).hex().encode())
@@ -72,16 +72,16 @@ class Recorded:
         return pack(b"{" + b",".join(accounts) + b"}")
 
     def calls(self, index: int) -> bytes:
-        """Return callTracer's answer."""
+        """Return callTracer's result."""
         return fill_calls(self.packed_calls(), self.document(index))
 
     def prestate(self) -> bytes:
-        """Return prestateTracer's answer."""
+        """Return prestateTracer's result."""
         codes = {keccak(code): code for code in self.codes}
         return fill_prestate(self.packed_prestate(), codes)
 
     def stored_receipt(self) -> bytes:
-        """Return the receipt as `nodeapi.documents.receipts` would have it stored."""
+        """Return the receipt in the form of `nodeapi.documents.receipts`."""
         log = f'{{"address":"{self.name}","data":"0x{self.logs.decode()}",@}}'
         return receipt_codec.pack(f',"status":"0x1","logs":[{log},{log}]}}'.encode())
 
@@ -119,7 +119,7 @@ def add_recorded_block(
             [one.document(index) for index, one in enumerate(transactions)],
         ),
     )
-    # Written backwards: the order of the rows must not be the order of the answer.
+    # Inserted in reverse order, which must not affect the result.
     for index, one in reversed(list(enumerate(transactions))):
         Transaction.objects.create(
             block=block, index=index, hash=one.hash, document=one.document(index)
@@ -140,7 +140,7 @@ def add_recorded_block(
 
 
 def entries(results: Sequence[tuple[Recorded, bytes]]) -> bytes:
-    """Return the answer for a block, put together in the plainest way."""
+    """Return the expected result for a block."""
     return (
         "["
         + ",".join(

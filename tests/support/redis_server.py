@@ -1,4 +1,4 @@
-"""A Redis of a test's own, to be stopped and started."""
+"""A separate Redis, which a test can stop and start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request is refused for, and how: the table that every client is held against."""
+"""The reasons for which requests are rejected, and the responses, as a table for tests."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def trace(**options: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Row:
-    """A situation and what it is answered with.
+    """A reason and its response.
 
-    key: which of the keys shows up. status: of a call by itself. of_request: whether a
+    key: name of the key that the request uses. status: of a call by itself. of_request: whether a
     batch is refused as a whole, with that status, and not each call within a 200.
     headers: patterns of those that refusals differ in. data: `data` but for `see`;
     None where the words are geth's, which come without.
@@ -183,7 +183,7 @@ ROWS = {
 
 
 def make_keys(live: Live) -> dict[str, str]:
-    """Issue a key for each way of being refused."""
+    """Issue the keys that the rows use."""
     alpha, beta = Network.objects.order_by("slug")
     secrets, rows = {}, {}
     for name in (
@@ -223,7 +223,7 @@ def error_of(row: Row, site: str, secret: str) -> dict[str, Any]:
 def refusing_service(
     env: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[Live, dict[str, str]]]:
-    """Serve two blocks on the networks alpha and beta; yields also the keys by name.
+    """Serve two blocks on the networks alpha and beta. Yield the service and the keys.
 
     env: additions to the environment.
     """

@@ -1,4 +1,4 @@
-"""Small chains of made-up blocks in the tables, for tests of what is read from them."""
+"""Small chains of invented blocks in the tables, for tests of reads."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _HEADER = Header(
 
 
 def hash_of(name: str) -> bytes:
-    """Return 32 bytes that a name stands for."""
+    """Return a hash of 32 bytes for a name."""
     return name.encode().ljust(32, b".")
 
 
@@ -62,7 +62,7 @@ def plain_header(number: int) -> bytes:
 
 
 def make_network(slug: str = "alpha", **fields: object) -> Network:
-    """Make a network without blocks, which customers see."""
+    """Create a visible network without blocks."""
     network = create_network(
         slug=slug,
         name=slug.title(),
@@ -89,7 +89,7 @@ def add_block(
 ) -> Block:
     """Add a block whose hash is `hash_of(name)`; its JSON names it as well.
 
-    Nothing is recorded of its transactions; see `tests.support.records`.
+    Its transactions have no trace records; see `tests.support.records`.
     """
     names = list(transactions)
     hashes = ",".join(f'"{one}"' for one in names)
@@ -114,7 +114,7 @@ def add_block(
             [f'{{"name":"{one}"}}'.encode() for one in names],
         ),
     )
-    # Written backwards: the order of the rows must not be the order of the answer.
+    # Inserted in reverse order, which must not affect the result.
     for index, name in reversed(list(enumerate(names))):
         Transaction.objects.create(
             block=block,
@@ -138,7 +138,7 @@ def add_block(
 def document(
     name: str, number: int, transactions: str = "", difficulty: bool = True
 ) -> bytes:
-    """Return the JSON that `add_block` stores."""
+    """Return the block object that `add_block` stores."""
     first = f'"totalDifficulty":"0x{number:x}",' if difficulty else ""
     return f'{{{first}"name":"{name}","transactions":[{transactions}]}}'.encode()
 
@@ -146,7 +146,7 @@ def document(
 def set_storage(
     network: Network, address: bytes, slot: int, values: Mapping[int, int]
 ) -> None:
-    """Write a slot's history: the value after each block that changed it."""
+    """Insert the versions of a slot: its value after each block that changed it."""
     for number, value in values.items():
         StorageVersion.objects.create(
             network_id=network.pk,
@@ -160,7 +160,7 @@ def set_storage(
 def set_account(
     network: Network, address: bytes, values: Mapping[int, AccountValue | None]
 ) -> None:
-    """Write an account's history: its value after each block that changed it."""
+    """Insert the versions of an account: its value after each block that changed it."""
     for number, value in values.items():
         nonce, balance, code_hash, storage_root = value or (None,) * 4
         AccountVersion.objects.create(
@@ -179,7 +179,7 @@ def set_diff(
     storage: Mapping[bytes, Mapping[int, int]],
     accounts: Mapping[bytes, AccountValue | None] | None = None,
 ) -> None:
-    """Keep what a side block changes in storage and accounts."""
+    """Store the diff of a side block: changed slots and accounts."""
     changes = Changes(
         accounts={Address(a): value for a, value in (accounts or {}).items()},
         storage={Address(a): dict(values) for a, values in storage.items()},
@@ -188,7 +188,7 @@ def set_diff(
 
 
 def set_head(network: Network, name: str, number: int, **fields: object) -> None:
-    """Move the head, and announce it as an import does."""
+    """Change the head, and publish it as an import does."""
     with transaction.atomic():
         Network.objects.filter(pk=network.pk).update(
             head_number=number, head_hash=hash_of(name), **fields

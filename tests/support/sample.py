@@ -1,4 +1,4 @@
-"""The sample chain as it is checked in."""
+"""The checked-in files of the sample chain."""
 
 from __future__ import annotations
 

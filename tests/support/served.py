@@ -67,7 +67,8 @@ def served(
     check_seconds: interval at which the worker enforces time limits by itself. By default
         only `Served.check_limits` enforces them.
     """
-    monkeypatch.setattr(gc, "freeze", lambda: None)  # this process is to go on
+    # The worker must not end this process.
+    monkeypatch.setattr(gc, "freeze", lambda: None)
     monkeypatch.setattr(workers, "CHECK_SECONDS", check_seconds)
     listener = socket.create_server(("127.0.0.1", 0))
     pulse, pulse_write = os.pipe()

@@ -13,7 +13,7 @@ from server import supervisor
 
 
 def test_database_url() -> str:
-    """Return the address of the test database, for a process of its own."""
+    """Return the URL of the test database, for other processes."""
     settings = connection.settings_dict
     login = quote(settings["USER"])
     if settings["PASSWORD"]:
@@ -38,9 +38,9 @@ def run_service(
     port: int = 0,
     application: str = "config.asgi:application",
 ) -> Iterator[supervisor.Server]:
-    """Serve the test database from processes of their own; see `.base_url`.
+    """Serve the test database in separate processes. Yield the server; see `.base_url`.
 
-    They see what is committed, so that tests need `transactional_db`.
+    They only see committed data, so that tests need `transactional_db`.
     env: additions to the environment.
     port: 0 for a free one.
     with_metrics: whether each worker has a socket among `.inner` for `/metrics`.

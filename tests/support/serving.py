@@ -1,7 +1,7 @@
-"""The parts of a serving process, beside a test that writes to its database.
+"""The parts of a serving process, within the process of a test.
 
-The event loop runs only while something is asked. Between two questions the test may
-use the ORM, and notifications wait in the socket.
+The event loop only runs during a call. Between calls, the test may use the ORM, and
+notifications wait in the socket.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tests.support.waiting import until
 
 
 class Serving:
-    """A service whose parts can be asked from code that is not asynchronous."""
+    """A service whose parts can be called by synchronous code."""
 
     def __init__(self, runner: asyncio.Runner, service: Node) -> None:
         self._runner = runner
         self.service = service
 
     def ask(self, method: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a method on the event loop and wait for what it returns."""
+        """Call a method on the event loop, and wait for its result."""
 
         async def ask() -> Any:
             found = method(*arguments)
@@ -35,7 +35,7 @@ class Serving:
         return self._runner.run(ask())
 
     def ask_all(self, *calls: tuple[Any, ...]) -> list[Any]:
-        """Call several methods at the same moment; exceptions are returned."""
+        """Call several methods concurrently. Exceptions are returned."""
 
         async def ask(method: Callable[..., Any], *arguments: Any) -> Any:
             found = method(*arguments)
@@ -49,7 +49,7 @@ class Serving:
         return self._runner.run(ask_all())
 
     def at_once(self, method: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a method that must answer without being waited for."""
+        """Call a method whose result must be complete without I/O."""
 
         async def call() -> Any:
             answer = method(*arguments)
@@ -82,7 +82,7 @@ def changes_unknown(running: Serving) -> Iterator[None]:
 def serving(**replaced: Any) -> Iterator[Serving]:
     """Start a service on the test database, listening and with the networks read.
 
-    Needs `transactional_db`: what is not committed is not seen.
+    Needs `transactional_db`, because only committed data is visible.
     """
     with asyncio.Runner() as runner:
         service = build_node(**replaced)

@@ -1,4 +1,4 @@
-"""Keys for tests, and users whose accounts have them."""
+"""Private keys for tests, and accounts with them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def add_key(user: User, key: bytes = KEY, label: str = "Spending") -> Account:
 
 
 def sign_pending(request: ConsentRequest, passphrase: str = PASSPHRASE) -> None:
-    """Say yes as the user, who has seen what is asked."""
+    """Approve a request as the user who has seen its page."""
     approve_signature(
         request_id=request.pk,
         user=request.dapp.user,
@@ -74,12 +74,12 @@ def sign_pending(request: ConsentRequest, passphrase: str = PASSPHRASE) -> None:
 
 
 def signer_of(message: bytes, signature: str) -> str:
-    """Return who has signed a message."""
+    """Return the address that has signed a message."""
     signed = encode_defunct(primitive=message)
     return str(Signer.recover_message(signed, signature=signature)).lower()
 
 
 def signer_of_data(data: dict[str, Any], signature: str) -> str:
-    """Return who has signed typed data."""
+    """Return the address that has signed typed data."""
     signed = encode_typed_data(full_message=data)
     return str(Signer.recover_message(signed, signature=signature)).lower()

@@ -39,7 +39,7 @@ def genesis_of(
 def small_chain(*args: Any, **options: Any) -> ChainBuilder:
     """Return a chain without blocks whose blocks are quickly executed.
 
-    They are one second apart, so that a follower looks every 0.2 s.
+    The blocks are one second apart, so that a follower polls every 0.2 s.
     """
     return ChainBuilder(genesis_of(*args, **options), seconds_per_block=1)
 

@@ -1,4 +1,4 @@
-"""Several at the same time, each in a thread with a database connection of its own."""
+"""Concurrent calls, each in a thread with its own database connection."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WAITING = """
 
 
 def at_once(*calls: Callable[[], Any]) -> list[Any]:
-    """Make calls at the same time; return what they do, exceptions too."""
+    """Make calls concurrently. Return their results or exceptions."""
     with ThreadPoolExecutor(len(calls)) as threads:
         return [
             outcome(future)
@@ -26,7 +26,7 @@ def at_once(*calls: Callable[[], Any]) -> list[Any]:
 
 
 def held_up(call: Callable[[], Any]) -> Future[Any]:
-    """Begin a call, and return when it waits for a lock that is held here."""
+    """Begin a call, and return when it waits for a lock of this thread."""
     threads = ThreadPoolExecutor(1)
     future = threads.submit(_closing, call)
     threads.shutdown(wait=False)
@@ -36,7 +36,7 @@ def held_up(call: Callable[[], Any]) -> Future[Any]:
 
 
 def outcome(future: Future[Any]) -> Any:
-    """Return what a call has done, an exception too."""
+    """Return the result or the exception of a call."""
     error = future.exception(PATIENCE_SECONDS)
     return future.result() if error is None else error
 

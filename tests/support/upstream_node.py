@@ -1,4 +1,4 @@
-"""A node that takes transactions: a real HTTP server, with a pool and no chain behind it."""
+"""A simulated node that accepts transactions: an HTTP server without a chain."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ PATH = "/secret-path"
 
 
 class UpstreamNode:
-    """What the server knows, and how it behaves.
+    """The state and the behaviour of the simulated node.
 
-    calls: the methods that were called. raw: the transactions that it has taken.
+    calls: the methods that were called. raw: the accepted transactions.
     headers: of the last request.
     base_fee: None on a chain without.
-    answers: instead of its own, by method: a result, or a function of the parameters,
-        which may raise `Refused`.
+    answers: by method, a result that replaces the node's own, or a function of the
+        parameters, which may raise `Refused`.
     """
 
     def __init__(self, url: str) -> None:
@@ -47,7 +47,7 @@ class UpstreamNode:
         return getattr(self, f"_{method}")(*params)
 
     def sent(self) -> list[dict[str, Any]]:
-        """Return the fields of the typed transactions that it has taken."""
+        """Return the fields of the accepted typed transactions."""
         return [
             TypedTransaction.from_bytes(HexBytes(raw)).as_dict() for raw in self.raw
         ]
@@ -120,7 +120,7 @@ def running_node() -> Iterator[UpstreamNode]:
 
     class Server(ThreadingHTTPServer):
         def handle_error(self, *_: object) -> None:
-            """Say nothing: who asks may hang up."""
+            """Log nothing, because clients may disconnect."""
 
     with Server(("127.0.0.1", 0), Handler) as server:
         node = UpstreamNode(f"http://127.0.0.1:{server.server_port}{PATH}")
@@ -134,7 +134,7 @@ def running_node() -> Iterator[UpstreamNode]:
 
 
 def refuse(code: int, message: str, data: object = None) -> Callable[..., Any]:
-    """Return what answers with an error object."""
+    """Return a method that answers with an error object."""
 
     def answer(*_: object) -> Any:
         raise Refused({"code": code, "message": message, "data": data})
@@ -143,7 +143,7 @@ def refuse(code: int, message: str, data: object = None) -> Callable[..., Any]:
 
 
 def hang_up(*_: object) -> Any:
-    """Answer nothing."""
+    """Close the connection without an answer."""
     raise HangUp
 
 

@@ -31,7 +31,7 @@ PATH = "/v3/secret-path"
 MAX_HEAD_BYTES = 64 * 2**10
 
 _silent = logging.Logger("upstream")
-_silent.disabled = True  # what a test logs is the client's
+_silent.disabled = True  # only the client's log lines matter to tests
 
 
 @dataclass

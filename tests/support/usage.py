@@ -1,4 +1,4 @@
-"""Usage as the meter writes it: each call in a minute, in its hour and in its day."""
+"""Rows of usage as the meter writes them, by minute, hour and day."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def add_usage(
 ) -> None:
     """Add calls of about a millisecond to a key and to all keys together.
 
-    at: when, now by default. fields: what differs from two answered calls.
+    at: time of the calls, by default now. fields: values that differ from the default.
     """
     names = {
         name: fields.pop(name, usual)

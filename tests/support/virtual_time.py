@@ -9,12 +9,12 @@ from typing import Any
 
 
 class _Selector(selectors.DefaultSelector):
-    """Takes no time: the clock is put forward by what it would have waited."""
+    """A selector that does not wait. It moves the clock by the timeout instead."""
 
     now = 0.0
 
     def select(self, timeout: float | None = None) -> Any:
-        """Return what is ready."""
+        """Return the ready file descriptors."""
         self.now += timeout or 0.0
         return super().select(0 if timeout is not None else None)
 
@@ -32,6 +32,6 @@ class _Loop(asyncio.SelectorEventLoop):
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
-    """Return what a coroutine returns that waits for nothing but timers."""
+    """Run a coroutine that only waits for timers, and return its result."""
     with asyncio.Runner(loop_factory=_Loop) as runner:
         return runner.run(work)

@@ -1,7 +1,7 @@
-"""The wallet's parts in this process, over the test database: without sockets and pages.
+"""The wallet's parts in the process of a test, without sockets and pages.
 
-Calls are answered on an event loop of its own, as a socket would have them answered; the
-user decides through the services that the wallet's pages call.
+Calls are answered on a separate event loop, as for a socket. The user decides through
+the services that the wallet's pages call.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ UNAUTHORIZED = (
 
 
 class Socket:
-    """What a socket is to the methods; its subscriptions never get anything to send."""
+    """A socket as methods use it. Its subscriptions receive no events."""
 
     def __init__(self, dapp: Dapp, name: str) -> None:
         self.dapp_id = dapp.pk
@@ -88,11 +88,11 @@ class Rig:
         )
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """Do something on the event loop."""
+        """Run a coroutine on the event loop."""
         return self.runner.run(work)
 
     async def _listening(self) -> None:
-        """Wait until nothing is missed, whatever a test before has done."""
+        """Wait until all changes are reported, also after an earlier test's outage."""
         await until(lambda: self.wallet.node.directory.is_fresh)
 
     def settle(self) -> None:
@@ -100,7 +100,7 @@ class Rig:
         self.run(self.wallet.node.subscriber.catch_up())
 
     def answer(self, socket: Socket, method: str, params: Any = None) -> Answer:
-        """Return a call's answer, or raise its error."""
+        """Return the answer to a call, or raise its error."""
         context = Context(RequestId(), socket, self.wallet)
         found: Answer = self.run(answer(context, method, params))
         return found
@@ -118,13 +118,13 @@ class Rig:
         raise AssertionError(f"no error but {found.result!r}")
 
     def code(self, socket: Socket, method: str, params: Any = None) -> int:
-        """Make a call that must fail; return the error's number."""
+        """Make a call that must fail, and return the error's code."""
         return int(self.error(socket, method, params).code)
 
     def start(
         self, socket: Socket, params: Any, method: str = "wallet_createSession"
     ) -> asyncio.Task[Answer]:
-        """Begin a call, and return when it waits for the user, or is over."""
+        """Begin a call. Return when its request is pending, or when the call has ended."""
 
         async def begin() -> asyncio.Task[Answer]:
             context = Context(RequestId(), socket, self.wallet)
@@ -155,7 +155,7 @@ class Rig:
         return orjson.loads(found.result)
 
     def pending(self) -> ConsentRequest:
-        """Return the one request that waits for the user."""
+        """Return the only pending request."""
         waiting = ConsentRequest.objects.pending().select_related("dapp")
         return waiting.get(dapp__user=self.user)
 
@@ -165,7 +165,7 @@ class Rig:
         accounts: set[str] | None = None,
         **choice: Any,
     ) -> None:
-        """Decide as the user: everything that is ticked, or just what is named."""
+        """Approve as the user: the ticked scopes and accounts, or the given ones."""
         request = self.pending()
         asked = get_consent(request)
         own = {named for named in asked.own if named.address in (accounts or ())}
@@ -182,7 +182,7 @@ class Rig:
         )
 
     def reject(self) -> None:
-        """Decide as the user: no."""
+        """Reject the request as the user."""
         request = self.pending()
         requests.reject_request(
             request_id=request.pk, user=request.dapp.user, cause=BY_USER
@@ -191,7 +191,7 @@ class Rig:
     def create(
         self, *names: str, socket: Socket | None = None, **choice: Any
     ) -> dict[str, Any]:
-        """Create a session with scopes of which nothing is said; return the result."""
+        """Create a session with empty scope objects, and return the result."""
         wanted = {"optionalScopes": dict.fromkeys(names or ("eip155:1",), M0)}
         task = self.start(socket or self.s1, wanted)
         self.approve(**choice)
@@ -231,7 +231,7 @@ def accounts_of(user: User) -> list[Account]:
 
 @contextmanager
 def running_wallet() -> Iterator[tuple[asyncio.Runner, Wallet]]:
-    """Start the node's and the wallet's parts; what is not committed is not seen."""
+    """Start the node's and the wallet's parts, which only see committed data."""
     served_chains()
     internal_key.ensure()
     with asyncio.Runner() as runner:

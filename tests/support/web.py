@@ -1,4 +1,4 @@
-"""httpx as it is but for its patience: on a busy machine 5 s may be too short."""
+"""httpx with a longer timeout, because 5 s may be too short on a busy machine."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class Cluster:
         outage.end = time.monotonic()
 
     def repeat(self, change: Callable[[psycopg.Connection[Any]], None]) -> None:
-        """Run a change of the database, again after each outage."""
+        """Run a change of the database. Repeat it after each outage."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
             try:
@@ -176,7 +176,7 @@ class Cluster:
             running.process.stdin.flush()
 
     def stop_members(self) -> list[Incarnation]:
-        """Stop all members; return all that have run, in the order of their starts."""
+        """Stop all members. Return all their processes, in the order of their starts."""
         for running in self._members.values():
             assert running.process.stdin is not None
             running.process.stdin.close()
@@ -185,7 +185,7 @@ class Cluster:
         return self._incarnations
 
     def errors(self) -> str:
-        """Return what members have written to their standard error."""
+        """Return the members' output on standard error."""
         return "\n".join(
             f"{path.name}: {path.read_text()[-3000:]}"
             for path in sorted(self.folder.glob("*.stderr"))

@@ -1,4 +1,4 @@
-"""What the members write, and names that they share with the test."""
+"""The facts that members write, and names that the test uses as well."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def follower_name(index: int) -> str:
 
 
 def plan(random: Random, prefix: str) -> tuple[Facts, Facts]:
-    """Return the facts of a transaction, and those of a savepoint that is undone."""
+    """Return the facts of a transaction, and of a savepoint that is rolled back."""
     streams = random.sample(BUSY, random.randrange(1, 4))
     facts = [
         (stream, f"{prefix}.{number}")
@@ -41,7 +41,7 @@ def plan(random: Random, prefix: str) -> tuple[Facts, Facts]:
 
 
 def is_outage(error: Exception) -> bool:
-    """Return whether an error only says that the database is unavailable."""
+    """Return whether an error means that the database is unavailable."""
     cause = error if isinstance(error, psycopg.Error) else error.__cause__
     state = getattr(cause, "sqlstate", None) or ""
     is_operational = isinstance(

@@ -1,4 +1,4 @@
-"""Faults, in one thread for each kind of them. The seed fixes their order and times."""
+"""Faults, in one thread for each kind. The seed determines their order and times."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class Faults:
         self._commit(partial(self._lose, stream=stream, lost=lost, appended=appended))
 
     def _write(self, random: Random) -> None:
-        """Commit without any message."""
+        """Commit facts without sending messages."""
         if self._is_over_after(random.uniform(0.1, 0.4)):
             return
         self._count("commits in SQL")
@@ -168,7 +168,7 @@ class Faults:
         self._commit(partial(self._append, stream=stream))
 
     def _commit(self, change: Callable[..., None]) -> None:
-        """Run a change, and note when the facts were committed that it has added."""
+        """Run a change, and record the time at which its facts were committed."""
         facts: Facts = []
         self._cluster.repeat(lambda opened: change(opened, facts=facts))
         self.committed.update(dict.fromkeys(facts, time.monotonic()))

@@ -45,7 +45,7 @@ class Incarnation:
     killed_at: float = inf
 
     def records(self) -> Iterator[list[Any]]:
-        """Yield the records; that of a killed process may lack a line."""
+        """Yield the records. The last line of a killed process may be missing."""
         if self.log.exists():
             for line in self.log.read_text().splitlines():
                 yield json.loads(line)
@@ -53,7 +53,7 @@ class Incarnation:
 
 @dataclass
 class Subscription:
-    """What the log says of a subscription.
+    """The records of a subscription in the log.
 
     segments: the subjects of changes; each reload begins another segment.
     """
@@ -76,7 +76,7 @@ class Subscription:
 
 @dataclass
 class Process:
-    """What the log of an incarnation says."""
+    """The records in the log of an incarnation."""
 
     subscriptions: dict[int, Subscription] = field(default_factory=dict)
     unverified: list[list[float]] = field(default_factory=list)
@@ -95,7 +95,7 @@ class Process:
 
 @dataclass
 class Truth:
-    """What the database says at the end.
+    """The content of the database at the end.
 
     numbers: of all entries that were committed, also of those that were lost later.
     facts: those that were not lost.
@@ -107,7 +107,7 @@ class Truth:
 
 @dataclass
 class History:
-    """The logs of all processes, and when facts were committed, as far as known."""
+    """The logs of all processes, and the known commit times of facts."""
 
     processes: list[Process]
     committed: dict[Fact, float]
@@ -118,8 +118,8 @@ def read(
 ) -> History:
     """Read the logs.
 
-    written: when other facts were committed than those of members.
-    over: until when subscriptions of members that were not killed have lasted.
+    written: commit times of facts that no member has written.
+    over: the end of subscriptions of members that were not killed.
     """
     processes = []
     committed = dict(written)
@@ -134,7 +134,8 @@ def read(
             else:
                 end = min(incarnation.killed_at, over)
                 _replay(process, incarnation.member, end, when, kind, fields)
-    for process in processes:  # a writer may have been killed before it knew
+    # A writer may have been killed before it recorded its commit.
+    for process in processes:
         for one in process.subscriptions.values():
             for subject, when in one.seen.items():
                 fact = (one.stream, subject)
@@ -194,7 +195,7 @@ def _replay_call(
 
 
 def problems(history: History, truth: Truth, outages: list[Outage]) -> list[str]:
-    """Return the rules that were broken."""
+    """Return the violations of rules, as text."""
     found = []
     by_stream = defaultdict(list)
     for stream, subject in truth.facts:
@@ -238,7 +239,7 @@ def _delays(
     facts: list[tuple[float, str]],
     outages: list[Outage],
 ) -> list[str]:
-    """Check that facts took effect in time, or that the process did not verify."""
+    """Check that facts took effect in time, or that the process had no epoch."""
     found = []
     begins = sorted(
         [
@@ -271,14 +272,15 @@ def _unnoticed(
     """Check that a process did not verify its streams while a fact was overdue."""
     overdue = since + BOUND_SECONDS
     if not one.reloads or one.reloads[0] > overdue:
-        return []  # nothing is promised before the first call
+        return []  # there is no guarantee before the first call
     for failure in one.failures:
         if since <= failure <= effect:
             return []
     end = min(effect, one.end)
     for begin, until in process.unverified:
         if begin <= overdue and until >= overdue:
-            overdue = until + TIMER_SECONDS  # the first calls of an epoch come at once
+            # The first calls of an epoch are made together.
+            overdue = until + TIMER_SECONDS
     if overdue < end:
         return [
             f"{one.stream}: {subject} unknown for {end - since:.2f} s, yet verified"

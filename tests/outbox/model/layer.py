@@ -51,9 +51,9 @@ class Disturbance(Generic[Item]):
 
 
 class DisturbedLayer(RedisPubSubChannelLayer):
-    """Redis with disturbed messages: of the sender for all, of the receiver for one.
+    """A Redis layer that disturbs messages, both when it sends and when it receives.
 
-    It also invents messages about numbers that no commit has yet.
+    It also sends messages about numbers that are not assigned yet.
     """
 
     def __init__(self, *, rate: float, seed: str, **config: Any) -> None:

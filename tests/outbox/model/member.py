@@ -49,11 +49,11 @@ _FACTS = Statement("SELECT subject FROM model_fact WHERE stream = $1", [TEXT.oid
 
 
 class Undo(Exception):
-    """Rolls a transaction back on purpose."""
+    """Raised to roll a transaction back."""
 
 
 class Log:
-    """Writes records that are complete if the process is killed afterwards."""
+    """Writes records immediately, so that a killed process loses none."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -64,7 +64,7 @@ class Log:
 
 
 class SlowConnections(Connections):
-    """Connections whose results are sometimes old when they arrive, until `quiet`."""
+    """Connections that sometimes delay results, until `quiet` is set."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class SlowConnections(Connections):
             is_early = time.monotonic() < self._next_delay
             self._chance = 0.0 if is_early else self._rate / 10
             return found
-        self._chance = 0.5  # because the next result makes up for this one
+        self._chance = 0.5  # because the next result replaces this one
         self._next_delay = time.monotonic() + 6.0
         return self.loop.create_task(self._delay(found))
 
@@ -236,7 +236,7 @@ class Member:
                 self.quiet.set()
 
     async def _tick(self) -> None:
-        """Log how long the event loop was delayed, as on a machine that is busy."""
+        """Log delays of the event loop, which happen on a busy machine."""
         while True:
             due = time.monotonic() + TICK_SECONDS
             await asyncio.sleep(TICK_SECONDS)
@@ -307,7 +307,7 @@ def _add_with_django(stream: str, subject: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(INSERT, [stream, subject])
     append(stream, subject)
-    append(stream, subject)  # becomes one entry
+    append(stream, subject)  # two entries with the same subject become one
 
 
 class PsycopgWriter:

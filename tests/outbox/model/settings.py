@@ -5,7 +5,8 @@ import os
 from config.settings import *  # noqa: F403
 from config.settings import REDIS_URL
 
-INSTALLED_APPS = ["outbox"]  # further ones take a second for each start of a process
+# Further apps would add a second to each start of a process.
+INSTALLED_APPS = ["outbox"]
 
 CHANNEL_LAYERS = {
     "default": {
