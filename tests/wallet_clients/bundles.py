@@ -1,4 +1,4 @@
-"""Pages with published libraries, bundled as a dapp bundles them."""
+"""Pages with published libraries, bundled like those of a dapp."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A wallet with a chain that grows, for third-party clients."""
+"""A wallet with a growing chain, for tests with third-party clients."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PACKAGES = FOLDER / "node_modules" / "@metamask"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what is here where its packages are not installed."""
+    """Skip the tests of this folder if their packages are not installed."""
     if PACKAGES.is_dir():
         return
     missing = pytest.mark.skip(reason="`make test-wallet-clients` installs the clients")
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Mainnet:
-    """A chain with mainnet's number, which clients ask for first."""
+    """A chain with mainnet's chain id, which clients request first."""
 
     def __init__(self) -> None:
         self._genesis: dict[str, Any] = make_genesis(
@@ -48,7 +48,7 @@ class Mainnet:
         self.grow()
 
     def grow(self) -> int:
-        """Add a block, as an importer in another process does; return its number."""
+        """Add a block, as an importer in another process does. Return its number."""
         block = self._builder.block()
         chains.import_blocks("main", self._genesis, [block])
         return block.header.number
@@ -56,7 +56,7 @@ class Mainnet:
 
 @pytest.fixture(scope="module")
 def mainnet(module_db: None) -> Mainnet:
-    """Serve this chain, and another one that stands still."""
+    """Serve this chain, and another one that does not grow."""
     mainnet = Mainnet()
     polygon = make_network("polygon", chain_id=137)
     add_block(polygon, "five", 5)
@@ -100,7 +100,7 @@ def signer(person: Person) -> str:
 
 
 def approve(window: Page) -> None:
-    """Approve a request for a session; pair the page first if the wallet asks that."""
+    """Approve a request for a session, after pairing the page if necessary."""
     button = window.get_by_role("button", name=re.compile("Connect|Approve"))
     button.wait_for()
     if button.inner_text() == "Connect":
@@ -109,6 +109,6 @@ def approve(window: Page) -> None:
 
 
 def sign(window: Page) -> None:
-    """Sign what the wallet shows."""
+    """Sign the request that the wallet shows."""
     window.get_by_label("Passphrase").fill(PASSPHRASE)
     window.locator("button.primary").click()

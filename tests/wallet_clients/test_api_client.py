@@ -1,4 +1,4 @@
-"""@metamask/multichain-api-client in Node, over our WebSocket, as a program of the user's."""
+"""@metamask/multichain-api-client in Node.js, as a program of the user over a WebSocket."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UNAUTHORIZED = {
 
 
 class Peer:
-    """The client in a process of its own; see peer.mjs."""
+    """The client in a separate process; see peer.mjs."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -53,7 +53,7 @@ class Peer:
                 self._answers.put(said)
 
     def begin(self, call: str, argument: Any = None) -> None:
-        """Have a method of the client called."""
+        """Begin a call of a method of the client."""
         assert self._process.stdin
         order = {"call": call, "argument": argument}
         known = {name: value for name, value in order.items() if value is not None}
@@ -64,26 +64,26 @@ class Peer:
         return self._answers.get(timeout=SECONDS)
 
     def call(self, call: str, argument: Any = None) -> Any:
-        """Return what a method of the client returns."""
+        """Return the result of a method of the client."""
         self.begin(call, argument)
         answer = self.answer()
         assert "error" not in answer, answer
         return answer["result"]
 
     def error(self, call: str, argument: Any = None) -> Any:
-        """Return what a method of the client throws."""
+        """Return the error that a method of the client throws."""
         self.begin(call, argument)
         answer = self.answer()
         assert "result" not in answer, answer
         return answer["error"]
 
     def invoke(self, method: str, *params: Any) -> Any:
-        """Return what a method of mainnet returns."""
+        """Return the result of a method of mainnet."""
         request = {"method": method, "params": list(params)}
         return self.call("invokeMethod", {"scope": "eip155:1", "request": request})
 
     def notified(self) -> dict[str, Any]:
-        """Return what the wallet has said by itself, the oldest first."""
+        """Return the wallet's notifications, the oldest first."""
         return self._notifications.get(timeout=SECONDS)
 
 
@@ -111,14 +111,14 @@ def peer(live: Live, token: str) -> Iterator[Peer]:
 
 
 def pending(person: Person) -> ConsentRequest:
-    """Return the request of the user's program, once it has come."""
+    """Return the pending request of the user's program, once it exists."""
     waiting = ConsentRequest.objects.pending().filter(dapp__user=person.user)
     wait_until(waiting.exists)
     return waiting.get()
 
 
 def boxes(page: str) -> dict[str, list[str]]:
-    """Return what a browser sends of a page when nothing is touched."""
+    """Return the form data that a browser sends for an unchanged page."""
     found: dict[str, list[str]] = {}
     ticked = r'name="(scope|account|group)" value="([^"]+)" checked'
     hidden = r'name="(digest|version)" value="(\w+)"'
@@ -128,7 +128,7 @@ def boxes(page: str) -> dict[str, list[str]]:
 
 
 def decide(person: Person, decision: str) -> None:
-    """Answer a request on its page, with what is ticked there."""
+    """Decide a request on its page, with the preselected checkboxes."""
     address = f"/wallet/requests/{pending(person).pk}"
     left = boxes(person.client.get(address).content.decode())
     posted = person.client.post(address, {**left, "decision": decision})
@@ -136,7 +136,7 @@ def decide(person: Person, decision: str) -> None:
 
 
 def create(peer: Peer, person: Person) -> Any:
-    """Return the session that the user has approved."""
+    """Create a session, approve it as the user, and return it."""
     peer.begin("createSession", SCOPES)
     decide(person, "approve")
     answer = peer.answer()
@@ -145,7 +145,7 @@ def create(peer: Peer, person: Person) -> Any:
 
 
 def edit(person: Person, *scopes: str) -> None:
-    """Leave only some networks ticked, on the connection's page."""
+    """Select only some networks on the connection's page."""
     dapp = Dapp.objects.get(user=person.user, kind=DappKind.APP)
     address = f"/wallet/connections/{dapp.pk}"
     page = person.client.get(address).content.decode()

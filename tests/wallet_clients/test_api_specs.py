@@ -1,9 +1,8 @@
-"""MetaMask's own description of the Multichain API: its examples are sent, answers checked.
+"""The examples in MetaMask's specification of the Multichain API: requests and results.
 
-Its examples of what is answered are not compared whole: they list methods that MetaMask
-itself has given up, and MetaMask grants all methods whatever is asked for. So scopes,
-accounts and notifications have to be equal, and the granted methods that MetaMask has, too,
-among those of the example.
+Results are not compared completely, because the examples list methods that MetaMask no
+longer has, and MetaMask grants all methods regardless of the request. Scopes, accounts and
+notifications have to be equal. Granted methods that MetaMask also has must be in the example.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def document(name: str) -> dict[str, Any]:
 
 
 def methods(name: str) -> dict[str, dict[str, Any]]:
-    """Return what a document says of each method."""
+    """Return the description of each method in a document."""
     return {method["name"]: method for method in document(name)["methods"]}
 
 
@@ -71,7 +70,7 @@ def check_params(method: str, params: dict[str, Any]) -> None:
 
 
 def examples(method: str) -> list[dict[str, Any]]:
-    """Return the examples of a method of the Multichain API; none without the packages."""
+    """Return the examples of a method of the Multichain API, none without the packages."""
     if not DOCUMENTS.is_dir():
         return [{"name": "missing"}]
     found: list[dict[str, Any]] = methods("multichain-openrpc.json")[method]["examples"]
@@ -102,7 +101,7 @@ def genesis() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def builder(module_db: None) -> ChainBuilder:
-    """Serve the chains of the examples; return what 1337 grows with."""
+    """Serve the chains of the examples. Return the builder of chain 1337."""
     mainnet = make_network("main", chain_id=1)
     add_block(mainnet, "five", 5)
     set_head(mainnet, "five", 5)
@@ -110,7 +109,7 @@ def builder(module_db: None) -> ChainBuilder:
     builder.send(ALICE, bytes.fromhex(A1[2:]), b"", value=5)
     builder.block()
     chains.import_blocks("dev", genesis(), builder.blocks)
-    # The document's blocks have none.
+    # The blocks in the document do not have this member.
     Network.objects.filter(slug="dev").update(emit_total_difficulty=False)
     return builder
 
@@ -180,7 +179,7 @@ async def test_errors_are_those_that_are_listed(
 
 @scenario
 async def test_other_examples_are_answered(owner: Owner) -> None:
-    """The one call that they make reads a balance without naming the account."""
+    """Their only call reads a balance, without naming the account."""
     async with await owner.connect() as client:
         await owner.create(client, "eip155:1")
         (call,) = examples("wallet_invokeMethod")
@@ -228,7 +227,7 @@ CONFIRMED = ("personal_sign", "eth_signTypedData_v4", "eth_sendTransaction")
 
 
 def confirmed_call(method: str, signer: str) -> list[Any]:
-    """Return a call of MetaMask's example, by an account that there is."""
+    """Return the call of MetaMask's example with an existing account."""
     (example, *_) = methods("openrpc.json")[method]["examples"]
     params = [param["value"] for param in example["params"]]
     if method == "personal_sign":
@@ -241,7 +240,7 @@ def confirmed_call(method: str, signer: str) -> list[Any]:
 
 @pytest.fixture
 def node() -> Iterator[UpstreamNode]:
-    """Return a node that takes the transactions of 1337."""
+    """Return a node that accepts transactions of chain 1337."""
     network = Network.objects.get(slug="dev")
     with running_node() as running:
         running.chain_id = 1337
@@ -312,7 +311,7 @@ CHAIN_METHODS = """
 async def test_methods_of_a_chain_answer_their_examples(
     owner: Owner, block: Any, method: str
 ) -> None:
-    """As they stand, and about the block and the transaction that there are."""
+    """Unchanged examples, and examples with an existing block and transaction."""
     described = methods("openrpc.json")[method]
     real = {
         "Block hash": "0x" + block.header.hash.hex(),

@@ -1,4 +1,4 @@
-"""@metamask/test-dapp as it is published, in Chromium, with connect.js.
+"""The published @metamask/test-dapp, in Chromium with connect.js.
 
 The dapp's buttons work with wallets that set `isMetaMask` only, which a page can ask of
 connect.js.
@@ -28,7 +28,7 @@ BUILD = PACKAGES / "test-dapp" / "dist"
 
 
 class DappFiles(SiteHandler, SimpleHTTPRequestHandler):
-    """Serves the dapp; its page has the wallet's script before its own."""
+    """Serves the dapp. Its page includes the wallet's script before its own."""
 
     def __init__(self, *args: Any, script: str, **kwargs: Any) -> None:
         self._script = script
@@ -64,7 +64,7 @@ class Dapp:
         self.page.goto(origin)
 
     def asking(self, button: str, decide: Callable[[Page], None]) -> None:
-        """Click a button that asks the user, who decides."""
+        """Click a button that causes a request, and decide it as the user."""
         with self._context.expect_page() as opened:
             self.page.locator(f"#{button}").click()
         take_picture(opened.value, f"classic-{button}")
@@ -72,13 +72,13 @@ class Dapp:
         until(self.page, lambda: self._context.pages == [self.page])
 
     def connect(self) -> None:
-        """Choose the wallet that has announced itself, and connect."""
+        """Select the announced wallet, and connect."""
         self.page.get_by_role("button", name="Use Portcullis").click()
         expect(self.page.locator("#activeProviderName")).to_have_text("Portcullis")
         self.asking("connectButton", approve)
 
     def shown(self, identifier: str) -> str:
-        """Return the text of a result, once it is there."""
+        """Return the text of a result, once it is shown."""
         found = self.page.locator(f"#{identifier}")
         expect(found).not_to_have_text("")
         return found.inner_text()

@@ -1,4 +1,4 @@
-"""@metamask/test-dapp-multichain as it is published, in Chromium, with connect.js."""
+"""The published @metamask/test-dapp-multichain, in Chromium with connect.js."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BOTH = {MAINNET, "eip155:137"}
 
 
 class DappFiles(SiteHandler, SimpleHTTPRequestHandler):
-    """Serves the build; its page has the wallet's script before its own."""
+    """Serves the dapp's build. Its page includes the wallet's script before its own."""
 
     def __init__(self, *args: Any, script: str, **kwargs: Any) -> None:
         self._script = script
@@ -55,7 +55,7 @@ def origin(live: Live) -> Iterator[str]:
 
 
 class Dapp:
-    """The dapp's page; of each kind of result it shows the latest one first."""
+    """The dapp's page, which shows the latest result of each kind first."""
 
     def __init__(self, context: BrowserContext, origin: str) -> None:
         self._context = context
@@ -63,14 +63,14 @@ class Dapp:
         self.page.goto(f"{origin}/?autoMode=true")
 
     def choose_wallet(self) -> None:
-        """Click the wallet that has announced itself."""
+        """Select the announced wallet."""
         card = self.page.locator(".wallet-card")
         expect(card).to_contain_text("Portcullis")
         card.get_by_role("button", name="Connect").click()
         expect(self.page.get_by_text("Ready to Connect", exact=True)).to_be_visible()
 
     def request(self) -> Page:
-        """Ask for two networks; return the wallet's page with the request."""
+        """Request two networks. Return the wallet's page with the request."""
         self.page.locator("#network-checkbox-eip155-59144").uncheck()
         for chain in (1, 137):
             self.page.locator(f"#network-checkbox-eip155-{chain}").check()
@@ -78,7 +78,8 @@ class Dapp:
             self.page.locator("#create-session-btn").click()
         window = opened.value
         window.get_by_role("button", name="Connect").click()
-        expect(window).to_have_url(re.compile("/wallet/requests/"))  # it leads there
+        # The wallet redirects to this page.
+        expect(window).to_have_url(re.compile("/wallet/requests/"))
         take_picture(window, "consent")
         inbox = self._context.new_page()
         inbox.goto(f"{window.url.partition('/wallet/')[0]}/wallet/")
@@ -88,23 +89,23 @@ class Dapp:
         return window
 
     def connect(self) -> None:
-        """Make a session."""
+        """Create a session."""
         self.choose_wallet()
         self.request().get_by_role("button", name="Approve").click()
         assert set(self.result("wallet_createSession")["sessionScopes"]) == BOTH
 
     def result(self, method: str) -> Any:
-        """Return what a method about sessions has come to, once it is the latest."""
+        """Return the latest result of a session method."""
         latest = self.page.locator("#session-method-details-0")
         expect(latest.locator(".method-name")).to_have_text(method)
         return self.shown("session-method-result-0")
 
     def shown(self, identifier: str) -> Any:
-        """Return a result, once it is there."""
+        """Return a result, once it is shown."""
         return json.loads(self.page.locator(f"#{identifier}").inner_text())
 
     def invoke(self, method: str, params: list[Any]) -> Any:
-        """Send a request that is written into mainnet's form; return the result."""
+        """Enter a request into mainnet's form, send it, and return the result."""
         self.page.locator("#method-select-eip155-1").select_option(method)
         request = {"method": method, "params": params}
         asked = {"scope": MAINNET, "request": request}
@@ -115,7 +116,7 @@ class Dapp:
         return self.shown(f"invoke-method-eip155-1-{method}-result-0")
 
     def scopes(self) -> set[str]:
-        """Return the networks that the dapp says it is connected to."""
+        """Return the networks that the dapp shows as connected."""
         listed = self.page.get_by_test_id("connected-chains-list").locator("li")
         return set(listed.all_inner_texts())
 

@@ -1,4 +1,4 @@
-"""wagmi, viem and ethers in Chromium: they find the wallet's provider and use it."""
+"""wagmi, viem and ethers in Chromium, with the wallet's EIP-1193 provider."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def origin(live: Live, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
 
 
 class Evm:
-    """The dapp's page. Its code gets the libraries as `page`."""
+    """The dapp's page. Its code has the libraries as `page`."""
 
     def __init__(self, context: BrowserContext, origin: str) -> None:
         self._context = context
@@ -56,12 +56,12 @@ class Evm:
         self.page.goto(origin)
 
     def run(self, body: str) -> Any:
-        """Return what an async function with this body returns."""
+        """Run an async function with this body, and return its result."""
         self.page.evaluate(DEFINE, ["found", body])
         return self.page.evaluate("found")
 
     def asking(self, body: str, decide: Callable[[Page], None]) -> Any:
-        """Return what a function returns that asks the user, who decides."""
+        """Run a function that causes a request, decide it as the user, and return the result."""
         button = (
             "([name, body]) => { document.querySelector('button').onclick ="
             " () => { const run = new Function('page',"

@@ -1,4 +1,4 @@
-"""MetaMask's SDKs in Chromium: which of them find this wallet, as docs/connect.md says.
+"""MetaMask's SDKs in Chromium, which find this wallet as docs/connect.md says.
 
 `@metamask/connect-multichain` and `@metamask/connect-evm` look for an EIP-6963 provider
 with MetaMask's own identifier. The wallet has its own; a page that announces MetaMask's
@@ -54,14 +54,14 @@ def script(live: Live) -> str:
 
 @pytest.fixture(scope="module")
 def honest(live: Live, folder: Any) -> Iterator[str]:
-    """Serve the dapp with the wallet as it is."""
+    """Serve the dapp with the unchanged wallet."""
     with running_site(site("metamask", folder, script(live))) as port:
         yield f"http://localhost:{port}"
 
 
 @pytest.fixture(scope="module")
 def faked(live: Live, folder: Any) -> Iterator[str]:
-    """Serve the dapp on a page that announces MetaMask's identifier besides."""
+    """Serve the dapp on a page that also announces MetaMask's identifier."""
     both = script(live) + AS_METAMASK
     with running_site(site("metamask", folder, both)) as port:
         yield f"http://localhost:{port}"
@@ -70,7 +70,7 @@ def faked(live: Live, folder: Any) -> Iterator[str]:
 def test_connect_multichain_looks_for_metamasks_identifier(
     context: BrowserContext, honest: str
 ):
-    """Without it the SDK connects to MetaMask's mobile application, by a link."""
+    """Without this identifier, the SDK connects to MetaMask's mobile application by a link."""
     dapp = Evm(context, honest)
     linked = f"""
         const client = await page.multichain.createMultichainClient({MULTICHAIN});
@@ -107,7 +107,7 @@ def test_connect_multichain_works_over_the_bridge(
 def test_connect_evm_works_over_the_bridge(
     context: BrowserContext, faked: str, signer: str
 ):
-    """Accounts and chains go over the channel that the EIP-1193 provider serves."""
+    """Accounts and chains use the channel of the EIP-1193 provider."""
     dapp = Evm(context, faked)
     connected = f"""
         window.client = await page.evm.createEVMClient({EVM});

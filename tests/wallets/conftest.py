@@ -14,14 +14,14 @@ from wallets.serving.wallet import Wallet
 
 @pytest.fixture(scope="module")
 def parts(module_db: None) -> Iterator[tuple[asyncio.Runner, Wallet]]:
-    """Return the parts of a serving process, with an event loop that runs when asked."""
+    """Return the parts of a serving process, with an event loop that runs during calls."""
     with running_wallet() as started:
         yield started
 
 
 @pytest.fixture
 def rig(parts: tuple[asyncio.Runner, Wallet]) -> Rig:
-    """Return a new user with accounts and a dapp, on parts that a module shares."""
+    """Return a new user with accounts and a dapp. The tests of a module share the parts."""
     return Rig(*parts)
 
 

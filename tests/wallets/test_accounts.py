@@ -86,7 +86,7 @@ def test_accounts_get_other_names(user: User):
 
 
 def test_account_that_is_gone_is_not_renamed(user: User):
-    """It was removed in another window after this one had looked it up."""
+    """The account was removed in another window after this one had read it."""
     account = add(user, A1)
     accounts.remove_account(account=accounts_of(user)[0], cause=BY_USER)
     accounts.rename_account(account=account, label="savings")

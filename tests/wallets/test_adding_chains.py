@@ -1,4 +1,4 @@
-"""wallet_addEthereumChain: one more of the chains that are served, if the user agrees."""
+"""wallet_addEthereumChain adds one of the served chains, with the user's consent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ POLYGON = "eip155:137"
 
 @pytest.fixture
 def connected(rig: Rig) -> Rig:
-    """Return a rig whose dapp may read one chain, and ask for more."""
+    """Return a rig whose dapp may read one chain, and request more."""
     rig.create("eip155:1", OWN, groups=frozenset({Group.READ}))
     return rig
 
@@ -31,7 +31,7 @@ def call(rig: Rig, chain: object) -> dict[str, object]:
 
 
 def asked(rig: Rig, chain_id: int = 137):
-    """Return a call that waits for the user."""
+    """Return a call that waits for the user's decision."""
     return rig.start(rig.s1, call(rig, {"chainId": hex(chain_id)}), INVOKE)
 
 
@@ -57,7 +57,7 @@ def test_chain_of_the_session_needs_no_adding(connected: Rig):
     "chain", [{"chainId": "0x1234"}, {"chainId": "0x01"}, {"chainId": 1}, {}, "x"]
 )
 def test_chain_that_is_not_served_is_refused(connected: Rig, chain):
-    """A dapp's own node is no node of ours."""
+    """The wallet does not use nodes that dapps name."""
     assert connected.code(connected.s1, INVOKE, call(connected, chain)) == -32602
     assert not ConsentRequest.objects.pending().filter(dapp=connected.dapp).exists()
 
@@ -82,12 +82,12 @@ def test_user_lets_a_dapp_use_one_more_chain_as_it_uses_the_others(connected: Ri
     assert connected.finish(task) is None
     after = scopes_of(connected)
     assert list(after) == ["eip155:1", OWN, POLYGON]
-    assert after | before == after  # what there was is as it was
+    assert after | before == after  # the existing scopes are unchanged
     assert after[POLYGON]["methods"] == before["eip155:1"]["methods"]
     assert after[POLYGON]["accounts"] == [f"{POLYGON}:{A1}"]
     line = Activity.objects.filter(user=connected.user).latest("id")
     assert (line.event, line.details) == (Event.GRANTED, {"added": [POLYGON]})
-    # The answer does not contain it, so that the calling socket needs the event, too.
+    # The response does not contain the session, so that the caller needs the event, too.
     assert Session.objects.get(dapp=connected.dapp).changed_by == ""
 
 

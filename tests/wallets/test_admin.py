@@ -119,7 +119,7 @@ def test_lists_are_found_by_the_user(staff, dapp):
 
 
 def listed(staff: Client, model: str, **query: str) -> int:
-    """Return how many rows a list finds."""
+    """Return the number of rows in a list."""
     page = staff.get(reverse(f"admin:wallets_{model}_changelist"), query)
     assert page.status_code == 200
     return len(page.context["cl"].result_list)
@@ -262,7 +262,7 @@ def test_staff_block_what_they_see_for_all_users(staff, dapp):
         for user in users
     ]
     act(staff, "dapp", "block_for_everybody", *known[:2])
-    act(staff, "dapp", "block_for_everybody", known[2])  # it is already
+    act(staff, "dapp", "block_for_everybody", known[2])  # it has this state already
     blocked = BlockedDapp.objects.get()
     assert (blocked.ident, blocked.blocked_by.email) == (origin, "staff@example.org")
     with pytest.raises(pairing.DappBlocked):
@@ -301,7 +301,7 @@ def test_overview_counts_what_there_is_and_draws_what_has_happened(staff, dapp):
 
 def test_charts_read_an_index_alone(dapp):
     line = Activity.objects.latest("id")
-    for _ in range(400):  # else no plan is better than another
+    for _ in range(400):  # otherwise, all plans cost the same
         line.pk = None
         line.save(force_insert=True)
     Activity.objects.update(at=timezone.now() - timedelta(days=1) * F("id"))
@@ -310,7 +310,8 @@ def test_charts_read_an_index_alone(dapp):
     (query,) = captured.captured_queries
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE wallets_activity")
-        cursor.execute("SET LOCAL enable_seqscan = off")  # there are few rows here
+        # The tables of the test have few rows.
+        cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute("SET LOCAL enable_bitmapscan = off")
         cursor.execute(f"EXPLAIN {query['sql']}")
         plan = "\n".join(line for (line,) in cursor.fetchall())

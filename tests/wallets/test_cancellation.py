@@ -42,7 +42,7 @@ def test_request_for_a_session_is_withdrawn(owner: Owner, number: object) -> Non
             assert (answer["id"], answer["error"]) == (number, REJECTED)
             request = await orm(ConsentRequest.objects.get, dapp=owner.dapp)
             assert request.state == RequestState.WITHDRAWN
-            # The next one is not refused as pending already.
+            # The next request is not rejected because of a pending one.
             await raw.send(call(8, "wallet_createSession", ONE))
             await owner.until_pending()
             await orm(owner.approve)
@@ -95,13 +95,13 @@ def test_decided_and_unknown_calls_are_not_cancelled(owner: Owner) -> None:
 
 
 def test_change_of_the_session_is_no_cancellation(owner: Owner) -> None:
-    """The answer to a request that the wallet has withdrawn itself stays 4100."""
+    """A request that the wallet itself has withdrawn still results in error 4100."""
 
     async def scenario() -> None:
         key = await orm(add_key, owner.user)
         async with await owner.connect() as client, owner.raw() as raw:
             await owner.granted(client, ONE, addresses=[key.address])
-            await received(raw)  # the session, which the other socket has changed
+            await received(raw)  # the session that the other socket has changed
             request = {"method": "personal_sign", "params": ["0x48", key.address]}
             invoked = {"scope": "eip155:1", "request": request}
             await raw.send(call(2, "wallet_invokeMethod", invoked))

@@ -1,4 +1,4 @@
-"""The client for programs, when the program does not read events."""
+"""The client library, if the program does not read events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_end_is_reported_behind_all_events_however_many_wait(
     async def send_events(socket: ServerConnection) -> None:
         for _ in range(3 + more):
             await socket.send(EVENT.decode())
-        if more:  # then it is the client that hangs up
+        if more:  # the client then closes the connection
             await socket.wait_closed()
 
     async def scenario() -> tuple[int, int]:
@@ -42,7 +42,7 @@ def test_end_is_reported_behind_all_events_however_many_wait(
 
 
 async def read_all(wallet: WalletClient) -> tuple[int, int]:
-    """Return how many events there are, and how the connection has ended."""
+    """Return the number of events, and the close code of the connection."""
     events = 0
     try:
         async for _ in wallet.events():

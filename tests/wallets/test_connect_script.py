@@ -1,4 +1,4 @@
-"""connect.js: one script, put together from its parts."""
+"""connect.js: one script that consists of several files."""
 
 from __future__ import annotations
 

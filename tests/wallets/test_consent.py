@@ -1,4 +1,4 @@
-"""Cases 73–82 and 131: what the user decides, and what the dapps learn of it."""
+"""Cases 73–82 and 131: decisions of the user, and the results for dapps."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ async def _wait(task):
 
 @pytest.mark.parametrize("delay", [0, 0.001, 0.003, 0.01, 0.05])
 def test_call_that_is_cancelled_takes_its_request_back(rig: Rig, delay):
-    """However far it has come: in the thread, or waiting for the user."""
+    """The call may be in a thread, or waiting for the user's decision."""
 
     async def call_and_leave() -> None:
         context = Context(RequestId(), rig.s1, rig.wallet)

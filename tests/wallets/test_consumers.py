@@ -1,4 +1,4 @@
-"""The consumers with Channels' own test client, on the parts of a process."""
+"""The consumers, with Channels' own test client and the parts of a process."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def close_connections() -> None:
 
 
 class Socket(WebsocketCommunicator):
-    """Channels' test client, with the patience of a busy machine."""
+    """Channels' test client, with long time limits for a busy machine."""
 
     async def opened(self) -> None:
         """Connect."""
@@ -91,7 +91,7 @@ class Socket(WebsocketCommunicator):
         assert is_accepted, found
 
     async def ask(self, method: str, params: Any = None) -> Any:
-        """Make a call; return the result or the error."""
+        """Make a call, and return the result or the error."""
         await self.send_json_to(
             {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}
         )
@@ -104,7 +104,7 @@ class Socket(WebsocketCommunicator):
         return await self.receive_json_from(timeout=PATIENCE_SECONDS)
 
     async def closed(self) -> int:
-        """Return the code with which the consumer closes the socket, and ends."""
+        """Wait until the consumer closes the socket, and return the close code."""
         message = await self.receive_output(timeout=PATIENCE_SECONDS)
         assert message["type"] == "websocket.close", message
         await self.wait(timeout=PATIENCE_SECONDS)

@@ -26,14 +26,14 @@ def asking(**scopes):
 
 
 def granted(rig: Rig, params):
-    """Make a request and grant all of it."""
+    """Make a request, and grant all of it."""
     task = rig.start(rig.s1, params)
     rig.approve()
     return rig.finish(task)
 
 
 def scope_of(rig: Rig, **members):
-    """Return what comes of asking for one chain."""
+    """Return the result of a request for one chain."""
     params = {"optionalScopes": {"eip155:1": {**M0, **members}}}
     return granted(rig, params)["sessionScopes"]["eip155:1"]
 
@@ -188,7 +188,7 @@ def test_methods_are_granted_as_far_as_they_are_known(rig: Rig, asked, expected)
 @pytest.mark.parametrize("asked", [[], ["nope"]])
 def test_request_without_known_methods_gets_all_in_order(rig: Rig, asked):
     found = scope_of(rig, methods=asked)
-    # Other reads of the chain stand between them.
+    # Other methods of the chain are between them.
     assert [name for name in found["methods"] if name in ALL_METHODS] == ALL_METHODS
     traces = ("debug_trace", "trace_")
     assert not [m for m in found["methods"] if m.startswith(traces)]

@@ -1,4 +1,4 @@
-"""A deactivated user is disconnected, in whatever way the row is changed."""
+"""A deactivated user is disconnected, also if SQL changes the row directly."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_database_trigger_reports_deactivation() -> None:
 
     everything = [(wallet(user.pk), ACCOUNT)]
     assert announced("is_active = false") == everything
-    assert announced("is_active = false") == []  # it was already
+    assert announced("is_active = false") == []  # it was deactivated already
     assert announced("email = 'other@example.org'") == []
     assert announced("is_active = true") == everything
     assert not Entry.objects.filter(stream=wallet(other.pk)).exists()

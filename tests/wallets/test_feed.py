@@ -1,4 +1,4 @@
-"""What a feed hands out to those who come while it is at work."""
+"""Events of a feed for subscribers that join while it reads blocks."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from wallets.sockets.subscriptions import DappAudience, DappSubscription
 
 
 def block(network: Network, number: int) -> None:
-    """Add a block, the header of which names it and says that it has no logs."""
+    """Add a block whose header contains its name and an empty bloom filter."""
     made = add_block(network, f"{network.slug}-{number}", number)
     header = orjson.dumps({"logsBloom": "0x00", "number": hex(number)})
     Block.objects.filter(pk=made.pk).update(document=header)
 
 
 def in_thread(work: Callable[..., None], *arguments: Any) -> None:
-    """Use the database in a thread that ends."""
+    """Run a function that uses the database in a thread, and close its connections."""
     try:
         work(*arguments)
     finally:
@@ -107,7 +107,7 @@ def test_a_reorganisation_while_another_one_is_read_skips_no_block(rig: Rig) -> 
         nonlocal queries
         rows = await connections.fetch(statement, parameters)
         queries += 1
-        if queries == 3:  # the first one is of the start
+        if queries == 3:  # the first query is that of the start
             await asyncio.to_thread(in_thread, replace, 2, "second")
         return rows
 

@@ -1,4 +1,4 @@
-"""The documentation's page on the wallet says what the code does."""
+"""The documentation's page on the wallet matches the code."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_errors_are_listed_on_the_page_of_errors() -> None:
         if isinstance(one, type) and issubclass(one, WalletError)
     }
     found = wallet_errors()
-    assert len(found.errors) == len(kinds) - 1  # all but what they have in common
+    assert len(found.errors) == len(kinds) - 1  # all except for the common ones
     assert f"/docs/errors#{found.name}" in page()
 
 

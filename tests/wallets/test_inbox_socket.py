@@ -34,7 +34,7 @@ class Visitor(Owner):
         self.inbox_url = base_url.replace("http", "ws", 1) + "/ws/ui"
 
     def open(self, **given: Any) -> open_socket:
-        """Open the socket as the user's own page does, but for what is given."""
+        """Open the socket as the user's page does, except for the given arguments."""
         session = given.pop("session", self.session)
         cookie = {"Cookie": f"sessionid={session}"} if session else {}
         options = {"origin": self.origin, "additional_headers": cookie, **given}
@@ -114,7 +114,7 @@ def test_inbox_receives_new_and_withdrawn_requests(
 
     async def scenario() -> None:
         async with visitor.open() as inbox, stranger.open() as other:
-            await told(inbox)  # to see what has come since the page was made
+            await told(inbox)  # for changes since the page was rendered
             await told(other)
             client = await visitor.connect()
             wanted = {"optionalScopes": {"eip155:1": M0}}
@@ -140,7 +140,7 @@ def test_inbox_receives_expired_requests(live: Live) -> None:
             client = await visitor.connect()
             wanted = {"optionalScopes": {"eip155:1": M0}}
             call = asyncio.create_task(client.call("wallet_createSession", wanted))
-            await told(inbox)  # that it has come
+            await told(inbox)  # that the request has arrived
             await told(inbox)
             request = await orm(ConsentRequest.objects.get, dapp=visitor.dapp)
             assert request.state == RequestState.EXPIRED

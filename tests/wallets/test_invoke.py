@@ -1,4 +1,4 @@
-"""Cases 8, 9 and 94–119 as far as no socket is needed: what a session lets through."""
+"""Cases 8, 9 and 94–119 without sockets: the calls that a session allows."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def test_staff_limit_the_wallet_as_any_key(rig: Rig, change):
         api_key.networks.clear()
         announce_key(api_key)
         rig.settle()
-    if change == "disabled":  # the chain may be out of the session by now
+    if change == "disabled":  # the session may lack the chain by now
         assert called(rig, "eip155:1", "eth_chainId") == "0x1"
 
 
@@ -356,7 +356,7 @@ def test_only_accounts_of_the_scope_may_be_used(rig: Rig):
 
 
 def cut_connections() -> None:
-    """End the connections of the parts under test, as a database that restarts does."""
+    """Terminate the database connections of the parts under test."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "

@@ -1,4 +1,4 @@
-"""Keys of accounts: who gets at them, and who does not."""
+"""Keys of accounts: creation, unlocking, locks and deletion."""
 
 from __future__ import annotations
 

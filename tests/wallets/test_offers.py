@@ -1,4 +1,4 @@
-"""What the wallet offers on a network: nothing that the network can't do."""
+"""The methods that the wallet offers on a network, which the network supports."""
 
 from __future__ import annotations
 

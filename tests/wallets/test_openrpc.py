@@ -1,4 +1,4 @@
-"""The wallet's OpenRPC document describes what the wallet says."""
+"""The wallet's OpenRPC document matches the wallet's messages."""
 
 from __future__ import annotations
 
@@ -96,6 +96,6 @@ def test_patterns_hold_for_all_of_a_text(document: Document, name: str):
     call = {"scope": name, "request": {"method": "eth_chainId"}}
     with pytest.raises(ValidationError):
         check_params(document, "wallet_invokeMethod", call)
-    # What makes no sense may be asked for: it is left out.
+    # Requests may contain meaningless scopes, which are omitted.
     asked = {"optionalScopes": {name: {"methods": [], "notifications": []}}}
     check_params(document, "wallet_createSession", asked)

@@ -1,4 +1,4 @@
-"""Cases 126–128, 130 and 133 as far as no socket is needed: codes and tokens."""
+"""Cases 126–128, 130 and 133 without sockets: codes and tokens."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def program_token(user: User) -> pairing.IssuedToken:
 
 
 def enter(secret: str, origin: str | None) -> DappToken | None:
-    """Return the token that lets a socket in, which is closed again."""
+    """Admit a socket and close it. Return its token."""
     arrival = Handshake(uuid4().hex, secret, origin, "192.0.2.8")
     (found,) = admit([arrival], process=1)
     leave([arrival.name])

@@ -1,4 +1,4 @@
-"""Which sockets are open, and tokens that are renewed, end or are forgotten."""
+"""Open sockets; renewal, expiry and deletion of tokens."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_sockets_of_a_process_count_as_long_as_it_renews_its_row(user: User):
 
 
 def age_process(number: int, age: timedelta) -> None:
-    """Let a process have renewed its row so much earlier."""
+    """Set the last renewal of a process's row to an earlier time."""
     rows = ServingProcess.objects.filter(number=number)
     rows.update(seen_at=F("seen_at") - age)
 
@@ -105,7 +105,7 @@ def test_secret_is_renewed_once_it_is_a_day_old(user: User):
     age(issued.token, renewed_at=timezone.now() - RENEWED_AFTER)
     renewed = renew_token(secret=issued.secret, origin=None)
     assert renewed != issued.secret
-    # The answer may have been lost: the old one is good until the new one was shown.
+    # The response may have been lost. The old token is valid until the new one is used.
     assert admit(arrivals(issued.secret, 1), process=7) == [issued.token]
     assert renew_token(secret=issued.secret, origin=None) == renewed
     shown = [renewed, issued.secret]

@@ -33,7 +33,7 @@ NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 
 
 def planned(methods=(), notifications=(), scope="eip155:1"):
-    """Return what a request for one scope may get."""
+    """Return the grantable part of a request for one scope."""
     wanted = {scope: ScopeObject(tuple(methods), tuple(notifications))}
     return proposals.propose(wanted, OFFER).scopes[scope]
 
@@ -245,7 +245,7 @@ WANTED = st.dictionaries(
     st.sets(st.sampled_from([A1, A2])),
 )
 def test_nothing_is_granted_that_is_not_offered_and_ticked(old, new, groups, addresses):
-    """Whatever is asked and clicked: methods ⊆ known ∩ ticked, accounts ⊆ ticked."""
+    """For any request and choice: methods ⊆ known ∩ ticked, accounts ⊆ ticked."""
     try:
         wish = proposals.propose(new, OFFER)
         asked = proposals.asked_scopes(old, wish, OFFER)

@@ -1,4 +1,4 @@
-"""Two at the same time: of whatever can be done once, one of them does it."""
+"""Concurrent operations: each one-time operation is executed once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TIMES = 6
 
 
 def at_once(rig: Rig, *calls: Callable[[], Any]) -> list[Any]:
-    """Make calls in threads of their own; exceptions are returned."""
+    """Make calls in separate threads. Exceptions are returned."""
 
     async def gather() -> list[Any]:
         return await asyncio.gather(*map(in_thread, calls), return_exceptions=True)
@@ -83,7 +83,7 @@ def test_of_many_approvals_one_counts(rig: Rig):
 
 
 def test_request_is_taken_back_by_a_socket_that_goes_before_the_event_arrives(rig: Rig):
-    """What has just come must not make it miss its end."""
+    """A notification at that moment must not hide the end of the socket."""
     task = rig.start(rig.s1, ONE)
     request = rig.pending()
     rig.settle()
@@ -223,7 +223,7 @@ def test_edits_at_once_of_the_same_page_are_one_edit(rig: Rig):
 
 
 def wish(rig: Rig) -> ConsentRequest:
-    """Ask for a session, as a socket of the dapp."""
+    """Request a session, as a socket of the dapp does."""
     return consent.request_session(
         dapp_id=rig.dapp.pk,
         wanted={"eip155:1": ScopeObject()},

@@ -14,7 +14,7 @@ M0 = {"methods": [], "notifications": []}
 
 
 def merged(*objects):
-    """Return what scopes objects of a request come to."""
+    """Return the merged scopes of a request's scope objects."""
     return scopes.merge([scopes.decode_scopes(value) for value in objects])
 
 

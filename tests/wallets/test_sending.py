@@ -1,4 +1,4 @@
-"""eth_sendTransaction, through to a node that takes transactions."""
+"""eth_sendTransaction, up to a node that accepts the transaction."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def server() -> Iterator[UpstreamNode]:
 
 @pytest.fixture
 def node(server: UpstreamNode, rig: Rig) -> Iterator[UpstreamNode]:
-    """Return a node as new, which takes the transactions of chain 1."""
+    """Return the node in its initial state, which accepts transactions of chain 1."""
     server.__init__(server.url)  # type: ignore[misc]
     connect(rig, server.url)
     yield server
@@ -58,14 +58,14 @@ def node(server: UpstreamNode, rig: Rig) -> Iterator[UpstreamNode]:
 
 @pytest.fixture
 def sending(rig: Rig) -> Rig:
-    """Return a rig whose dapp may have the account with the key send."""
+    """Return a rig whose dapp may send transactions of the account with a key."""
     rig.account3 = add_key(rig.user)
     rig.create("eip155:1", "eip155:137", accounts={SIGNER, A1})
     return rig
 
 
 def connect(rig: Rig, *urls: str) -> None:
-    """Say where the transactions of chain 1 go."""
+    """Set the upstreams of chain 1."""
     network = Network.objects.get(slug="main")
     configure_network(network=network, upstream_urls=urls)
 
@@ -76,13 +76,13 @@ def connect(rig: Rig, *urls: str) -> None:
 
 
 def asked(rig: Rig, **changes: object):
-    """Return a call that waits for the user."""
+    """Return a call that waits for the user's decision."""
     params = rig.invoke("eip155:1", "eth_sendTransaction", {**TRANSFER, **changes})
     return rig.start(rig.s1, params, INVOKE)
 
 
 def refusal(rig: Rig, transaction: object, scope: str = "eip155:1") -> tuple[int, str]:
-    """Return a call's error; the user is not asked."""
+    """Return a call's error, and check that the user is not asked."""
     params = rig.invoke(scope, "eth_sendTransaction", transaction)
     error = rig.error(rig.s1, INVOKE, params)
     assert not ConsentRequest.objects.pending().filter(dapp=rig.dapp).exists()
@@ -90,7 +90,7 @@ def refusal(rig: Rig, transaction: object, scope: str = "eip155:1") -> tuple[int
 
 
 def approve(request: ConsentRequest) -> str:
-    """Say yes as the user, who has seen what is asked."""
+    """Approve a request as the user who has seen its page."""
     return approve_transaction(
         request_id=request.pk,
         user=request.dapp.user,
@@ -240,7 +240,7 @@ def test_transactions_in_a_row_get_nonces_in_a_row(sending: Rig, node: UpstreamN
 
 
 def at_the_same_time(*requests: ConsentRequest) -> list[str]:
-    """Approve requests at once; return what has come of it."""
+    """Approve requests concurrently, and return the outcomes."""
     outcomes: list[str] = []
     barrier = Barrier(len(requests))
 
@@ -386,7 +386,7 @@ def test_process_that_was_killed_while_it_sent_leaves_no_one_waiting(
     now = timezone.now()
     sent.update(state=RequestState.SENDING, outcome={"result": "0x12"}, decided_at=now)
     close_abandoned(request_id=request.pk)
-    assert sent.get().state == RequestState.SENDING  # it may take that long
+    assert sent.get().state == RequestState.SENDING  # this is the maximum time
     sent.update(decided_at=now - timedelta(minutes=2))
     if look == "pruning":
         prune()

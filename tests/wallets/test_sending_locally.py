@@ -1,4 +1,4 @@
-"""eth_sendTransaction on a network without upstreams, whose local pool takes it."""
+"""eth_sendTransaction on a network without upstreams, which has a local pool."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def chain(parts: object) -> ChainBuilder:
 
 @pytest.fixture
 def sending(rig: Rig, chain: ChainBuilder) -> Iterator[Rig]:
-    """Return a rig whose dapp may have the account with the key send."""
+    """Return a rig whose dapp may send transactions of the account with a key."""
 
     async def refresh() -> None:
         await rig.wallet.node.directory.refresh()
@@ -49,7 +49,7 @@ def sending(rig: Rig, chain: ChainBuilder) -> Iterator[Rig]:
 
 
 def asked(rig: Rig, value: int):
-    """Return a call that waits for the user."""
+    """Return a call that waits for the user's decision."""
     transaction = {"from": SIGNER, "to": TO, "value": hex(value)}
     params = rig.invoke(SCOPE, "eth_sendTransaction", transaction)
     return rig.start(rig.s1, params, "wallet_invokeMethod")

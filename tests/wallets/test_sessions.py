@@ -1,4 +1,4 @@
-"""Cases 14–19 and 83–92: sessions end and change, by the dapp, the user, and time."""
+"""Cases 14–19 and 83–92: changes and ends of sessions by dapp, user and expiry."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LOOK = "look"
 
 @pytest.fixture
 def heard(rig: Rig) -> Iterator[list[SessionState]]:
-    """Return the states of the session that announcements have led to."""
+    """Return the list of session states that are read after notifications."""
     states: list[SessionState] = []
     tasks = []
 
@@ -54,7 +54,7 @@ def heard(rig: Rig) -> Iterator[list[SessionState]]:
 
 
 def settle(rig: Rig) -> None:
-    """Let announcements that were committed arrive, and what they lead to happen."""
+    """Wait until committed changes have been reported and processed."""
     rig.settle()
 
     async def finish() -> None:
@@ -276,7 +276,7 @@ def test_session_of_the_wallet_alone_has_no_accounts_to_lose(rig: Rig):
 
 
 def test_round_that_has_begun_is_waited_for_at_the_end(rig: Rig, monkeypatch):
-    """A thread does not end with the task that waits for it."""
+    """Cancelling a task does not end the thread that it waits for."""
     begun, ended = Signal(), Signal()
 
     def slow() -> None:
@@ -288,7 +288,7 @@ def test_round_that_has_begun_is_waited_for_at_the_end(rig: Rig, monkeypatch):
     wallet = replace(rig.wallet, _sweep=None, _round=asyncio.Lock())
 
     async def come_and_go() -> None:
-        await rig.wallet.stop()  # its rounds would be taken for the other one's
+        await rig.wallet.stop()  # its rounds would count as those of the other one
         await wallet.start()
         await until(begun.is_set)
         await wallet.stop()
@@ -315,7 +315,7 @@ def test_chain_that_staff_take_from_the_wallet_leaves_every_session(rig: Rig, he
     assert (line.event, line.actor) == (Event.CHANGED, Actor.SYSTEM)
     assert line.details == {"removed": ["eip155:1"]}
     assert rig.session(other) == NO_SESSION
-    sessions.withdraw_chains(kept_scopes())  # it is served again
+    sessions.withdraw_chains(kept_scopes())  # the chain is served again
     assert list(rig.session()["sessionScopes"]) == ["eip155:137"]
 
 

@@ -1,4 +1,4 @@
-"""Cases 108–110 and 112 of the specification's list, as far as no socket is needed."""
+"""Cases 108–110 and 112 of the specification's list, without sockets."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ REJECTED = (4001, "User rejected the request.")
 
 @pytest.fixture
 def signing(rig: Rig) -> Rig:
-    """Return a rig whose dapp may have the account with the key sign, beside another."""
+    """Return a rig whose dapp may use an account with a key, and another one."""
     rig.account3 = add_key(rig.user)
     rig.create("eip155:1", "eip155:137", accounts={SIGNER, A1})
     return rig
 
 
 def asked(rig: Rig, *call: object, scope: str = "eip155:1"):
-    """Return a call that waits for the user."""
+    """Return a call that waits for the user's decision."""
     return rig.start(rig.s1, rig.invoke(scope, *call), INVOKE)
 
 
 def refusal(rig: Rig, *call: object, scope: str = "eip155:1") -> tuple[int, str]:
-    """Return a call's error; the user is not asked."""
+    """Return a call's error, and check that the user is not asked."""
     error = rig.error(rig.s1, INVOKE, rig.invoke(scope, *call))
     assert not ConsentRequest.objects.pending().filter(dapp=rig.dapp).exists()
     return error.code, error.message
@@ -110,7 +110,7 @@ def test_typed_data_is_signed_by_the_account(signing: Rig, form):
     "address", [address_of(OTHER_KEY), "0x12", "", A1], ids=["other", "short", "", "A1"]
 )
 def test_case_108_account_that_may_not_sign_is_refused(signing: Rig, address):
-    """Not granted, none, or granted and watch-only."""
+    """The account is not granted, not an account of the user, or watch-only."""
     assert refusal(signing, "personal_sign", HELLO, address) == UNAUTHORIZED
     assert refusal(signing, "eth_signTypedData_v4", address, MAIL) == UNAUTHORIZED
 

@@ -37,7 +37,7 @@ def genesis() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def builder(module_db: None) -> ChainBuilder:
-    """Return a chain of which two blocks are there; it is built on in tests."""
+    """Return a chain with two blocks, which tests extend."""
     served_chains()
     found = ChainBuilder(genesis())
     found.deploy(ALICE, contract("slots").init_code())
@@ -263,7 +263,7 @@ def test_no_event_is_sent_after_the_grant_was_revoked(
             await orm(owner.edit, SCOPE, "eip155:1", addresses=[A1, A2])
             event = await first.next_event()
             assert event["method"] == "wallet_sessionChanged"
-            await build(builder, 1)  # accounts have changed, the scope has not
+            await build(builder, 1)  # the accounts have changed, but the scope has not
             await heads(first, name, 1)
             await orm(owner.edit, "eip155:1")
             await build(builder, 1)
@@ -297,11 +297,11 @@ def test_blocks_and_revocations_racing_never_let_a_head_through(
         already = client.received.qsize()
         await until(lambda: client.received.qsize() > already)  # a first head
         assert await client.call("wallet_revokeSession")
-        while not client.received.empty():  # what was sent before the answer
+        while not client.received.empty():  # notifications before the response
             client.received.get_nowait()
 
     async def ends_in_silence(client: WalletClient, own: bool) -> None:
-        """Check that no head follows the word that the session is over."""
+        """Check that no head follows the event of the session's end."""
         is_over = own
         while not is_over:
             event = await in_time(client.next_event())

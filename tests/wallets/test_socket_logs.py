@@ -1,4 +1,4 @@
-"""Logs, reorganisations, and what happens around a subscription when parts fail."""
+"""Subscriptions to logs: reorganisations, and failures of parts."""
 
 from __future__ import annotations
 

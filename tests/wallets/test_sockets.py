@@ -202,7 +202,7 @@ def test_frames_that_are_no_text_or_too_long_close_the_socket(owner: Owner) -> N
     async def scenario() -> None:
         for frame, code in [(b"{}", 1003), ("x" * (2**20 + 1), 1009)]:
             async with owner.raw() as socket:
-                # A long one is refused by its head, while the rest is being sent.
+                # A long frame is rejected because of its header, before its end arrives.
                 with pytest.raises(ConnectionClosed):
                     await socket.send(frame)
                     await socket.recv()
@@ -330,13 +330,13 @@ def test_a_disconnected_dapp_loses_its_sockets_in_all_processes(owner: Owner) ->
 def test_a_client_that_does_not_read_is_disconnected_and_delays_no_others(
     owner: Owner,
 ) -> None:
-    """A client that asks and asks without reading; another one goes on as ever."""
+    """A client makes calls without reading. Another client is not affected."""
 
     async def scenario() -> None:
         async with await owner.connect() as calm, owner.raw() as lazy:
             await owner.create(calm, "eip155:1")
             lazy.transport.pause_reading()
-            name = "x" * 500_000  # comes back with each answer
+            name = "x" * 500_000  # each response contains this id
             with pytest.raises(ConnectionClosed):  # soon, or later
                 for number in range(60):
                     await lazy.send(json.dumps(get_session(f"{number}{name}")))

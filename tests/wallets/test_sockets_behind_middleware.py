@@ -1,7 +1,7 @@
 """Sockets on a server whose application is behind middleware of other packages.
 
-The middleware replaces `send`. The tests of bare sockets hold here too, among them those
-of limits, close codes, rejected handshakes, and clients that do not read.
+The middleware replaces `send`. The tests of sockets without middleware run here as well, such as those of limits, close
+codes, rejected handshakes and clients that do not read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sockets on an ASGI server that has no extension for writes: uvicorn by itself."""
+"""Sockets on an ASGI server without the extension for writes: plain uvicorn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codes become tokens, over a running server."""
+"""The exchange of codes for tokens, with a running server."""
 
 from __future__ import annotations
 
@@ -140,11 +140,11 @@ def test_a_token_is_renewed_while_its_socket_stays_open(
     async def scenario() -> None:
         url, old = live.base_url, owner.token
         async with await owner.connect() as before:
-            assert await renew(url, old) == old  # it is young
+            assert await renew(url, old) == old  # the token is recent
             await orm(make_old, owner)
             fresh = await renew(url, old)
             assert fresh != old
-            async with await connect(owner.url, old):  # the answer may have been lost
+            async with await connect(owner.url, old):  # the response may have been lost
                 pass
             async with await connect(owner.url, fresh) as after:
                 assert await after.call("wallet_getSession") == EMPTY
@@ -161,7 +161,7 @@ def test_a_token_is_renewed_while_its_socket_stays_open(
 def test_two_renewals_of_one_secret_give_the_same_valid_token(
     live: Live, owner: Owner
 ) -> None:
-    """Two pages may send the old secret at once, and each keeps what it gets."""
+    """Two pages may send the old secret concurrently, and each keeps its response."""
 
     async def scenario() -> None:
         await orm(make_old, owner)

@@ -83,7 +83,7 @@ def test_errors_are_passed_on_as_they_are(node: UpstreamNode):
     node.answers["eth_estimateGas"] = refuse(3, "no\0no", "0\0")
     with pytest.raises(UpstreamRefused) as caught:
         ask(node, "gas", CALL)
-    # The database keeps no zero characters, and what became of a transaction it must.
+    # The database can't store zero characters, but has to store a transaction's outcome.
     assert (caught.value.message, caught.value.data) == ("no\ufffdno", "0\ufffd")
 
 

@@ -78,7 +78,7 @@ async def test_whatever_is_not_in_the_session_is_refused_alike(
 async def test_method_that_was_not_granted_does_not_reach_the_node(
     owner: Owner,
 ) -> None:
-    """What reaches it is booked to the wallet's key, whatever comes of it."""
+    """Every call that reaches the node is counted for the wallet's key."""
     only = {"methods": ["web3_clientVersion"], "notifications": []}
     async with await owner.connect() as s1:
         await owner.granted(s1, {"optionalScopes": {"eip155:1": only}})
@@ -126,7 +126,7 @@ async def test_errors_of_the_node_are_the_answers_own(owner: Owner) -> None:
         await owner.create(s1)
         error = await failure(s1.invoke("eip155:1", "eth_getStorageAt", "0x1", "0x0"))
         assert error.code == -32602
-        assert "common.Address" in error.message  # the words are the node's
+        assert "common.Address" in error.message  # the error text is the node's
 
 
 @pytest.mark.case(111)

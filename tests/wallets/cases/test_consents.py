@@ -31,7 +31,7 @@ ONE = {"optionalScopes": {"eip155:1": M0}}
 
 
 def asking(*names: str, accounts: Any = ()) -> dict[str, Any]:
-    """Return parameters that ask for scopes, and for accounts in the first one."""
+    """Return parameters that request scopes, and accounts in the first one."""
     wanted = {name: dict(M0) for name in names}
     wanted[names[0]]["accounts"] = list(accounts)
     return {"optionalScopes": wanted}
@@ -87,7 +87,7 @@ async def test_accounts_are_the_same_on_all_chains_the_primary_one_first(
     async with sockets_apart(owner) as (s1, s2):
         params = asking("eip155:137", "eip155:1", "wallet:eip155")
         created = await owner.granted(s1, params, addresses={A2, A1})
-        # After its own response, a socket gets no event of the same change.
+        # A socket gets no event of a change that its own response reports.
         event = {"sessionScopes": await told(s2)}
         answers = [created, event, await s2.call("wallet_getSession")]
     for answer in answers:
@@ -183,7 +183,7 @@ async def test_same_session_again_is_asked_for_again_and_no_event_is_sent(
     async with sockets_apart(owner) as (s1, s2):
         created = await owner.granted(s1, ONE)
         await told(s2)
-        assert await owner.granted(s1, ONE) == created  # not without being asked
+        assert await owner.granted(s1, ONE) == created  # not without a request
         for socket in (s1, s2):
             await nothing_comes(socket, 0.2)
 
@@ -222,7 +222,7 @@ async def test_session_is_no_other_dapps_and_no_other_users(
             await nothing_comes(other, 0.1)
 
 
-# What the dapp takes back
+# Changes by the dapp
 
 
 @pytest.mark.case(83)
@@ -262,7 +262,7 @@ async def test_scopes_that_are_revoked(
             assert list(session["sessionScopes"]) == left
 
 
-# Changes by the user in their wallet
+# Changes by the user in the wallet
 
 
 @pytest.mark.case(88, 93)

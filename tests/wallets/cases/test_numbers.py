@@ -1,4 +1,4 @@
-"""Every case has its test."""
+"""Every case has a test."""
 
 from __future__ import annotations
 

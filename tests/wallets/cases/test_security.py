@@ -1,4 +1,4 @@
-"""Cases 126–133: what opens a socket, what decides a request, and what ends both.
+"""Cases 126–133: authentication of sockets, decisions of requests, and their ends.
 
 Case 129 is one of `tests.wallets.test_inbox_socket`, case 132 of `pages.test_browser`.
 """
@@ -39,14 +39,14 @@ ONE = {"optionalScopes": {"eip155:1": M0}}
 
 @pytest.fixture
 def visit(live: Live, owner: Owner) -> Iterator[Visit]:
-    """Return U's browser."""
+    """Return the browser of the user U."""
     found = Visit(live.base_url, owner.user)
     yield found
     found.close()
 
 
 async def status(url: str, token: str, **options: Any) -> int:
-    """Return what a handshake is answered with."""
+    """Return the HTTP status of a handshake."""
     try:
         client = await connect(url, token, **options)
     except InvalidStatus as error:
@@ -58,7 +58,8 @@ async def status(url: str, token: str, **options: Any) -> int:
 @pytest.mark.case(126)
 @scenario
 async def test_log_in_opens_no_socket_of_a_dapp(owner: Owner, visit: Visit) -> None:
-    assert (await orm(visit.get, "/wallet/")).status_code == 200  # it is a log-in
+    # The redirect leads to the log-in.
+    assert await orm(visit.get, "/wallet/").status_code == 200
     upgrade = {
         "Connection": "Upgrade",
         "Upgrade": "websocket",

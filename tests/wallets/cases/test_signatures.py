@@ -1,4 +1,4 @@
-"""Cases 108–110 and 112, and what else signatures are when processes are two."""
+"""Cases 108–110 and 112, and further tests of signatures with two processes."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ ONE = {"optionalScopes": {"eip155:1": M0}}
 
 @pytest.fixture
 def signing(owner: Owner) -> Owner:
-    """Return U, who has a key beside A1 and A2."""
+    """Return U, who has an account with a key besides A1 and A2."""
     add_key(owner.user)
     return owner
 
 
 @pytest.fixture
 def visit(live: Live, owner: Owner) -> Iterator[Visit]:
-    """Return U's browser."""
+    """Return the browser of the user U."""
     found = Visit(live.base_url, owner.user)
     yield found
     found.close()
@@ -51,7 +51,7 @@ def visit(live: Live, owner: Owner) -> Iterator[Visit]:
 
 @pytest.fixture
 def node() -> Iterator[UpstreamNode]:
-    """Return a node that takes the transactions of eip155:1."""
+    """Return a node that accepts transactions of eip155:1."""
     network = Network.objects.get(chain_id=1)
     with running_node() as running:
         configure_network(network=network, upstream_urls=[running.url])
@@ -65,7 +65,7 @@ async def granted(owner: Owner, client: WalletClient, **choice: Any) -> Any:
 
 
 async def asked(owner: Owner, client: WalletClient, *call: Any) -> asyncio.Task[Any]:
-    """Return a call that waits for U."""
+    """Return a call that waits for U's decision."""
     task = asyncio.create_task(client.invoke("eip155:1", *call))
     await owner.until_pending()
     return task
@@ -149,7 +149,7 @@ def invoked(method: str, *params: Any, **more: Any) -> tuple[str, dict[str, Any]
             "contains a lone surrogate",
         ),
         (
-            # As text, the frame itself has no escape in it.
+            # The frame contains the character itself, without an escape.
             invoked("eth_signTypedData_v4", SIGNER, json.dumps(ODD_NAME)),
             "types.Mail: contains a lone surrogate, which is not a character",
         ),

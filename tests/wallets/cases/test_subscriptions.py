@@ -1,6 +1,6 @@
-"""Cases 119, 121, 124 and 125: subscriptions on two chains that go on.
+"""Cases 119, 121, 124 and 125: subscriptions on two growing chains.
 
-The others of 114–125 are those of `tests.wallets.test_socket_events`.
+The other cases of 114–125 are in `tests.wallets.test_socket_events`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Cases 14–63: what dapps ask for, and what comes of it."""
+"""Cases 14–63: requests of dapps for sessions, and their results."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ OF_REAL_BLOCKS = {"eth_config", "eth_gasPrice", "eth_maxPriorityFeePerGas"}
 
 
 def scopes(**named: Any) -> dict[str, Any]:
-    """Return parameters that ask for scopes, whose colons are written as `_`."""
+    """Return parameters that request scopes, whose colons are written as `_`."""
     found = {name.replace("_", ":"): value for name, value in named.items()}
     return {"optionalScopes": found}
 
@@ -84,7 +84,7 @@ async def test_scopes_to_revoke_are_a_list(owner: Owner) -> None:
         assert (await failure(wrong)).code == -32602
 
 
-# What is refused, and the user not asked
+# Requests that are rejected without asking the user
 
 
 MEMBERS = {"methods": ["eth_chainId"], "notifications": []}
@@ -150,7 +150,7 @@ async def test_what_can_not_be_granted_is_refused_and_the_user_not_asked(
         assert await s1.call("wallet_getSession") == EMPTY
 
 
-# What such requests grant
+# Scopes that such requests grant
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What contracts say about themselves, and which of it is believed."""
+"""Values that contracts report, and their validation."""
 
 from __future__ import annotations
 

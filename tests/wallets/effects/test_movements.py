@@ -1,4 +1,4 @@
-"""Logs of tokens, well-formed and not."""
+"""Well-formed and malformed logs of tokens."""
 
 from __future__ import annotations
 

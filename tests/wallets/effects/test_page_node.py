@@ -1,4 +1,4 @@
-"""Pages that wait for the chain, while the other pages of the process are served."""
+"""Pages that wait for data of the chain while other pages are served."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from wallets.upstream import ChainNode
 
 
 class _Ungranted(Wallet):
-    """A wallet whose grant is known without its event loop."""
+    """A wallet that returns its grant without the event loop."""
 
     def __init__(self) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Effects of transactions: executed by the service itself, on a chain of its own."""
+"""Effects of transactions, which the service simulates on a test chain."""
 
 from __future__ import annotations
 
@@ -137,14 +137,14 @@ def test_prices_that_no_block_accepts(rig: Rig, node: ChainNode):
     found = effects(rig, node, cheap)
     assert "max fee per gas less than block base fee" in found.failure
     assert found.base is None
-    # The account could pay for the transfer, and not for its gas as well.
+    # The account can pay for the transfer, but not also for its gas.
     whole = effects(rig, node, transaction(TO, value=10 * 10**18, gas=21_000))
     assert "insufficient funds" in whole.failure
 
 
 @pytest.mark.parametrize("kind", [LEGACY, ACCESS_LIST, DYNAMIC_FEE])
 def test_contract_does_not_notice_the_simulation(rig: Rig, node: ChainNode, kind: int):
-    """It would do nothing without prices, or in another block than the next one."""
+    """The contract behaves differently without gas prices, or in another block than the next."""
     data = call_data("wary(address,uint256)", TO, 1550)
     found = effects(rig, node, replace(transaction(data=data), type=kind))
     assert found.movements == [Movement(TOKEN, SIGNER, TO, 1550)]
@@ -190,7 +190,7 @@ def test_slow_simulations_of_a_user_do_not_delay_those_of_another(
         await asyncio.gather(*many, return_exceptions=True)
         return ended
 
-    # In the order of their requests, at least 14 of the 16 would end first.
+    # In the order of the requests, at least 14 of the 16 would end earlier.
     assert rig.run(race()) < 8
 
 
@@ -227,7 +227,7 @@ class Reporting(ChainNode):
 
 
 def test_movements_that_hide_another_one_are_warned_about(rig: Rig):
-    """A contract reports many tokens for the account, and takes another one."""
+    """A contract reports transfers of many tokens to the account, and takes another token."""
     tokens = [f"0x{number:040x}" for number in range(1, 41)]
     movements = [Movement(token, TO, SIGNER, 1) for token in tokens]
     movements.append(Movement(TOKEN, SIGNER, TO, 1550))

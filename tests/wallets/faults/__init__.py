@@ -1,1 +1,1 @@
-"""Parts of the service that fail, and dapps that mean harm, with two web processes."""
+"""Failing parts of the service, and malicious dapps, with two web processes."""

@@ -1,7 +1,7 @@
-"""Approvals that meet each other, a revocation or the end of a key, over two processes.
+"""Approvals that race with each other, a revocation or a deleted key, in two processes.
 
-Whatever comes first: nothing is signed twice, nothing after its grant was taken back, and
-the dapp has a signature exactly if the user's log says so.
+In any order, nothing is signed twice or after its grant was revoked, and the dapp has a
+signature exactly if the user's log contains it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def visits(live: Live, owner: Owner) -> Iterator[list[Visit]]:
 
 @pytest.fixture
 def node(live: Live) -> Iterator[UpstreamNode]:
-    """Return a node that takes the transactions of eip155:1."""
+    """Return a node that accepts transactions of eip155:1."""
     network = Network.objects.get(chain_id=1)
     with running_node() as running:
         configure_network(network=network, upstream_urls=[running.url])
@@ -76,7 +76,7 @@ async def asked(owner: Owner, client: WalletClient, *call: Any) -> asyncio.Task[
 
 
 async def looked(owner: Owner, visits: list[Visit]) -> tuple[str, dict[str, Any]]:
-    """Have all browsers look at the one request; return its address and what to send."""
+    """Open the only request in all browsers. Return its address and the form data."""
     path = f"/wallet/signatures/{(await orm(owner.pending)).pk}"
     for visit in visits:
         seen = boxes((await orm(visit.get, path)).text)
@@ -197,7 +197,7 @@ async def test_page_of_a_key_that_was_deleted_signs_nothing(
         account = await orm(Account.objects.get, address=SIGNER, user=owner.user)
         await orm(delete_key, account=account, cause=BY_USER)
         assert (await failure(task)).code == 4100
-        await orm(add_key, owner.user, KEY)  # the same account may sign again
+        await orm(add_key, owner.user, KEY)  # the same account can sign again
         assert await orm(visits[0].post, path, **form) == 409
     assert await orm(signed, owner) == 0
 
@@ -210,7 +210,7 @@ async def has(requests: QuerySet[ConsentRequest], count: int) -> bool:
 async def test_two_requests_for_a_session_are_decided_one_upon_the_other(
     owner: Owner, visits: list[Visit]
 ) -> None:
-    """One page knows of the other's approval, or has to be looked at again."""
+    """One page contains the other's approval, or the user has to review it again."""
     async with await owner.connect() as client:
         await granted(owner, client)
         before = (await orm(Session.objects.get, dapp=owner.dapp)).version
@@ -252,7 +252,7 @@ async def test_two_requests_for_a_session_are_decided_one_upon_the_other(
 async def test_flood_of_what_is_confirmed_leaves_few_in_the_inbox(
     live: Live, owner: Owner
 ) -> None:
-    """Signatures and chains from ten sockets, while another dapp is connected."""
+    """Ten sockets request signatures and chains, while another dapp is connected."""
     stranger = await orm(Owner, live.base_url)
     clients = [await owner.connect() for _ in range(10)]
     await granted(owner, clients[0])

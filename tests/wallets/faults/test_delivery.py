@@ -1,7 +1,7 @@
-"""The four promises about order and delivery, with two processes, and what is lost.
+"""The four guarantees of order and delivery, with two processes and lost messages.
 
-That an eth_subscribe is answered before its first head, and that no head follows a
-revocation, is raced in `tests.wallets.test_socket_events`.
+`tests.wallets.test_socket_events` tests that eth_subscribe is answered before its first
+head, and that no head follows a revocation.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def owner(live: Live) -> Owner:
 async def test_grant_is_read_again_before_a_head_is_sent(
     owner: Owner, both: tuple[GrowingChain, GrowingChain]
 ) -> None:
-    """The event of the change is lost, so that only the rows show it."""
+    """The notification of the change is lost, so that only the rows contain it."""
     seven, _ = both
     async with sockets_apart(owner) as clients:
         await owner.create(clients[0], seven.scope)
@@ -78,7 +78,7 @@ async def test_grant_is_read_again_before_a_head_is_sent(
 async def test_heads_end_before_the_change_that_ends_them_is_reported(
     owner: Owner, both: tuple[GrowingChain, GrowingChain]
 ) -> None:
-    """Edits race with blocks; sockets of both processes see the same order of things."""
+    """Edits race with blocks. Sockets of both processes get events in the same order."""
     seven, eight = both
     for _ in range(ROUNDS):
         async with sockets_apart(owner) as clients:
@@ -119,7 +119,7 @@ async def heads_after_the_change(client: object, scope: str, last: str) -> set[s
 async def test_answer_that_takes_a_scope_away_comes_after_its_last_head(
     owner: Owner, both: tuple[GrowingChain, GrowingChain]
 ) -> None:
-    """The dapp itself takes it away, on the socket of the one process or the other."""
+    """The dapp removes the scope itself, on a socket of either process."""
     seven, _ = both
     for turn in range(ROUNDS):
         async with sockets_apart(owner) as clients:

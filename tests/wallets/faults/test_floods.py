@@ -50,7 +50,7 @@ def owner(live: Live) -> Owner:
 
 @pytest.fixture
 def victim(live: Live) -> Owner:
-    """Return another user, who notices nothing."""
+    """Return another user, who must not be affected."""
     return Owner(live.base_url)
 
 
@@ -58,7 +58,7 @@ def victim(live: Live) -> Owner:
 async def test_flood_of_requests_fills_one_inbox_with_five(
     owner: Owner, victim: Owner
 ) -> None:
-    """Ten programs of a user ask thirty times each, on sockets of both processes."""
+    """Ten programs of a user make thirty requests each, on sockets of both processes."""
     tokens = await orm(lambda: [owner.new_token(f"bot {n}") for n in range(10)])
     clients = [await owner.connect(token=token) for token in tokens for _ in range(2)]
 
@@ -111,7 +111,7 @@ async def test_flood_of_guesses_pairs_nothing_and_locks_no_other_user_out(
 
 
 async def victim_goes_on(victim: Owner) -> None:
-    """Make a session and use it, on both processes."""
+    """Create a session and use it, on both processes."""
     async with sockets_apart(victim) as clients:
         await victim.create(clients[0])
         for client in clients:
@@ -126,7 +126,7 @@ NAME_BYTES = 30_000
 
 
 def text_frame(payload: bytes) -> bytes:
-    """Return a client's text frame; its mask is zero, which leaves the payload alone."""
+    """Return a client's text frame. Its mask is zero, so that the payload is unchanged."""
     size = len(payload)
     assert 125 < size < 2**16
     return b"\x81\xfe" + size.to_bytes(2) + bytes(4) + payload
@@ -145,7 +145,7 @@ def upgrade(host: str, *headers: str) -> bytes:
 
 
 class Deaf:
-    """A socket whose answers are never taken, with the smallest of buffers."""
+    """A socket whose client never reads, with the smallest buffers."""
 
     def __init__(self, host: str, port: int) -> None:
         self._socket = socket.socket()
@@ -163,7 +163,7 @@ class Deaf:
         assert b" 101 " in answer, answer
 
     async def send(self, frames: bytes) -> None:
-        with suppress(OSError):  # it was cut off already
+        with suppress(OSError):  # the server has closed the connection already
             await asyncio.get_running_loop().sock_sendall(self._socket, frames)
 
     def close(self) -> None:
@@ -174,7 +174,7 @@ class Deaf:
 async def test_thousand_sockets_that_never_read_are_cut_off_unnoticed(
     live: Live, owner: Owner, victim: Owner, chain: GrowingChain
 ) -> None:
-    """Each asks for a quarter of a megabyte, and takes nothing of it."""
+    """Each socket requests a quarter of a megabyte, and reads nothing."""
     host, port = live.base_url.removeprefix("http://").split(":")
     tokens = await orm(lambda: [owner.new_token(f"deaf {n}") for n in range(DAPPS)])
     every = tokens * MAX_SOCKETS
@@ -188,7 +188,7 @@ async def test_thousand_sockets_that_never_read_are_cut_off_unnoticed(
             await asyncio.gather(*(one.open(token) for one, token in batch))
         assert await orm(live_rows.count) == len(every) == 1000
         before = memory(live)
-        name = "x" * NAME_BYTES  # comes back with each answer
+        name = "x" * NAME_BYTES  # each response contains this id
         call = {"jsonrpc": "2.0", "method": "wallet_getSession"}
         frames = b"".join(
             text_frame(json.dumps({**call, "id": f"{n}{name}"}).encode())
@@ -205,7 +205,7 @@ async def test_thousand_sockets_that_never_read_are_cut_off_unnoticed(
                     assert await next_head(one) == (chain.scope, name, expected)
                     assert await one.invoke(chain.scope, "eth_chainId") == "0x7"
             await flood
-            while await orm(live_rows.exists):  # the scenario's own time is the limit
+            while await orm(live_rows.exists):  # the time limit of the scenario applies
                 for one in calm:
                     assert await one.invoke(chain.scope, "eth_chainId") == "0x7"
                 await asyncio.sleep(0.5)
@@ -228,7 +228,7 @@ def memory(live: Live) -> int:
 async def test_flood_of_frames_costs_its_sender_the_socket(
     owner: Owner, victim: Owner
 ) -> None:
-    """All that is no call, and calls beyond the limit, from both processes' sockets."""
+    """Frames that are not calls, and calls beyond the limit, on sockets of both processes."""
     flood = [json.dumps({"jsonrpc": "2.0", "id": n, "method": "x"}) for n in range(50)]
     flood += ["not json", "[]", "{}", json.dumps([5] * 20)]
 
@@ -304,11 +304,12 @@ async def test_flood_of_tiny_frames_and_chunks_delays_nobody(
 async def test_slow_reader_with_many_subscriptions_gets_every_block_of_an_import(
     owner: Owner, chain: GrowingChain
 ) -> None:
-    """It reads nothing until the import of a hundred blocks is over."""
+    """The client reads nothing until a hundred blocks are imported."""
     async with owner.raw() as slow:
         async with await owner.connect() as other:
             await owner.create(other, chain.scope)
-            await in_time(slow.recv())  # the session, which the other socket has made
+            # The session, which the other socket has created.
+            await in_time(slow.recv())
             request = {"method": "eth_subscribe", "params": ["newHeads"]}
             call = {"jsonrpc": "2.0", "method": "wallet_invokeMethod"}
             params = {"scope": chain.scope, "request": request}

@@ -1,4 +1,4 @@
-"""Redis, PostgreSQL and a web process go away, and come back."""
+"""Redis, PostgreSQL and a web process stop, and start again."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def chain(transactional_db: None) -> GrowingChain:
 
 @pytest.fixture
 def database() -> Iterator[PostgresServer]:
-    """Return the server that holds the test database; it runs again afterwards."""
+    """Return the server of the test database, which is started again after the test."""
     if os.environ.get("DATABASE_URL"):
         pytest.skip("the database is not ours to stop")
     server = PostgresServer(processes.var_dir())

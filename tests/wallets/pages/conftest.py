@@ -25,7 +25,7 @@ from wallets.services.signatures import request_signature
 
 
 class Person:
-    """A user with two accounts in front of a browser, who knows the page P."""
+    """A user with two accounts and a browser, who has paired the page P."""
 
     def __init__(self) -> None:
         self.user = new_user()
@@ -41,7 +41,7 @@ class Person:
         return pair_dapp(user=self.user, kind=DappKind.WEB, ident=origin, cause=BY_USER)
 
     def with_key(self) -> Account:
-        """Return an account with a key, which P may have sign; made when it is new."""
+        """Return an account with a key, with which P may request signatures."""
         found = Account.objects.filter(user=self.user, keystore__isnull=False).first()
         if found is not None:
             return found
@@ -62,7 +62,7 @@ class Person:
     def asked_to_sign(
         self, method: str = "personal_sign", **subject: Any
     ) -> ConsentRequest:
-        """Return a request of P for a signature, of a message if nothing else is said."""
+        """Return a request of P for a signature, by default of a message."""
         body = {"scope": "eip155:1", "address": self.with_key().address, **subject}
         return request_signature(
             dapp_id=self.dapp.pk,
@@ -72,7 +72,7 @@ class Person:
         )
 
     def asked(self, *scopes: str, dapp: Dapp | None = None) -> ConsentRequest:
-        """Return a request of a dapp for all that can be done in some scopes."""
+        """Return a request of a dapp for all methods of some scopes."""
         return request_session(
             dapp_id=(dapp or self.dapp).pk,
             wanted=dict.fromkeys(scopes or ("eip155:1",), ScopeObject()),
@@ -83,7 +83,7 @@ class Person:
 
 @pytest.fixture(scope="module")
 def service(module_db: None) -> Iterator[Server]:
-    """Serve three chains to tests that meet in it with a person of their own each."""
+    """Serve three chains to tests that create their own users."""
     served_chains()
     internal_key.ensure()
     with run_service() as running:

@@ -1,7 +1,7 @@
 """A third-party page with connect.js, for tests of the script.
 
-The wallet's end of the socket, and the address where a code becomes a token, are played
-where a test is about what the script makes of each frame; else the service has them.
+If a test checks how the script handles single frames, it simulates the wallet's end of the
+socket and the token endpoint. Otherwise, the service provides them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class DappPages(SiteHandler):
 
 
 class Stage:
-    """A browser with the dapp in it, and the wallet's end of what the script opens."""
+    """A browser with the dapp, and the wallet's ends of the script's connections."""
 
     def __init__(
         self, context: BrowserContext, person: Person, base_url: str, origin: str
@@ -96,11 +96,11 @@ class Stage:
         socket.on_message(lambda frame: self.frames.append(json.loads(frame)))
 
     def until(self, what: Any) -> Any:
-        """Return what a function returns, once that is something."""
+        """Wait until a function returns a truthy value, and return it."""
         return until(self.page, what)
 
     def asked(self, method: str) -> dict[str, Any]:
-        """Return the next frame of a method that the script sends."""
+        """Return the script's next frame with a method."""
 
         def find() -> dict[str, Any] | None:
             for frame in self.frames:
@@ -122,12 +122,12 @@ class Stage:
         return frame
 
     def ask(self, number: object, method: str, params: object = None) -> None:
-        """Have the dapp ask over the bridge."""
+        """Make the dapp send a request over the bridge."""
         frame = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
         self.page.evaluate("frame => ask(frame)", frame)
 
     def heard(self, number: object) -> dict[str, Any]:
-        """Return the answer that the dapp has received."""
+        """Return the response that the dapp has received."""
 
         def find() -> dict[str, Any] | None:
             frames = self.page.evaluate("heard")
@@ -140,7 +140,7 @@ class Stage:
         return [frame for frame in self.page.evaluate("heard") if "id" not in frame]
 
     def window(self) -> Page:
-        """Have the dapp's button clicked, and return the window that it opens."""
+        """Click the dapp's button, and return the window that it opens."""
         with self.context.expect_page() as opened:
             self.page.get_by_role("button", name="Connect").click()
         return opened.value
@@ -152,7 +152,7 @@ class Stage:
         return page
 
     def exchange(self) -> str:
-        """Give the script the token for its code, as the address for that has to."""
+        """Answer the script's exchange of a code with a token."""
         route = self.until(lambda: self.exchanges and self.exchanges.pop())
         given = parse_qs(route.request.post_data or "")
         origin = route.request.header_value("origin")

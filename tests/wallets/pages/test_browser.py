@@ -1,4 +1,4 @@
-"""The pages in a real browser: what scripts, style and policy do together."""
+"""The pages in a real browser: scripts, styles and content policy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_request_appears_in_the_open_inbox_and_is_approved(context, inhabited: P
     page.goto("/wallet/")
     expect(page.get_by_text("No pending requests")).to_be_visible()
     request = inhabited.asked("eip155:1", "eip155:137")
-    page.get_by_role("link", name="Review").click()  # waits until it is there
+    page.get_by_role("link", name="Review").click()  # waits until the element exists
     page.get_by_role("checkbox", name="Polygon").uncheck()
     page.get_by_role("button", name="Approve").click()
     expect(page.get_by_role("status")).to_contain_text(
@@ -65,7 +65,7 @@ def test_inbox_shows_what_comes_and_goes_as_it_is_reported(context, inhabited: P
         Dapp.objects.update(muted_until=None)
     looks.clear()
     page.wait_for_timeout(2500)
-    assert looks == []  # it does not ask besides
+    assert looks == []  # the page does not request it again
     assert faults == []
 
 
@@ -74,7 +74,8 @@ def test_inbox_finds_its_socket_again(context, inhabited: Person, service: Serve
     with page.expect_websocket():
         page.goto("/wallet/")
     User.objects.filter(pk=inhabited.user.pk).update(is_active=False)
-    with page.expect_websocket():  # another: the first is refused, or closed soon
+    # A new socket, because the first one is rejected or closed.
+    with page.expect_websocket():
         pass
     warning = page.get_by_text("This list is not up to date")
     expect(warning).to_be_visible()
@@ -165,7 +166,7 @@ class Framing(SiteHandler):
 
 @pytest.mark.case(132)
 def test_consent_page_is_shown_in_no_frame(context, service, inhabited: Person):
-    """Not even to a page on the same host, which gets the cookie along."""
+    """This includes a frame in a page on the same host, which has the cookie."""
     handler = type(
         "Handler",
         (Framing,),

@@ -1,4 +1,4 @@
-"""Calls of contracts in words: their function and arguments, if they are known."""
+"""Descriptions of contract calls: function and arguments, if known."""
 
 from __future__ import annotations
 

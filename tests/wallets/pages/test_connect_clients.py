@@ -28,7 +28,7 @@ REQUEST = """([method, params]) => {
 
 
 def paired(stage: Stage) -> None:
-    """Have the dapp paired, with a session and two more clients."""
+    """Pair the dapp, with a session and two further clients."""
     stage.pair()
     stage.answer("wallet_createSession", SESSION)
     stage.heard(1)
@@ -36,18 +36,18 @@ def paired(stage: Stage) -> None:
 
 
 def request(stage: Stage, method: str, params: Any = None) -> None:
-    """Have the first transport ask."""
+    """Send a request with the first transport."""
     stage.page.evaluate(REQUEST, [method, params])
 
 
 def told(stage: Stage, name: str) -> list[Any]:
-    """Return the scopes of the session changes that a transport was told of."""
+    """Return the scopes of the session changes that a transport has received."""
     frames = stage.page.evaluate(f"told.{name}")
     return [frame["params"]["sessionScopes"] for frame in frames]
 
 
 def reported(stage: Stage) -> list[Any]:
-    """Return the scopes of the session changes that the bridge was told of."""
+    """Return the scopes of the session changes that the bridge has received."""
     return [frame["params"]["sessionScopes"] for frame in stage.notified()]
 
 
@@ -96,7 +96,7 @@ def test_change_in_the_wallet_is_reported_to_all(stage: Stage):
 
 
 def subscribe(stage: Stage, number: int, subscription: str) -> None:
-    """Have the dapp subscribe; the wallet answers with an id."""
+    """Make the dapp subscribe, and answer with an id."""
     inner = {"method": "eth_subscribe", "params": ["newHeads"]}
     stage.ask(number, "wallet_invokeMethod", {"scope": "eip155:1", "request": inner})
     frame = stage.answer("wallet_invokeMethod", subscription)
@@ -118,7 +118,7 @@ def notifications(stage: Stage) -> list[Any]:
 
 
 def restart(stage: Stage) -> None:
-    """Close the socket, as a server does that restarts; wait for the next one."""
+    """Close the socket like a restarting server, and wait for the next one."""
     opened = len(stage.sockets)
     stage.sockets[-1].close(code=1012)
     stage.until(lambda: len(stage.sockets) > opened)

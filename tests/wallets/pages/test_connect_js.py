@@ -93,7 +93,7 @@ def test_session_is_reported_at_once_and_kept_true_by_events(stage: Stage):
 
 
 def test_consent_that_came_late_is_reported_as_an_event_too(stage: Stage):
-    """Dapps that were written for MetaMask give up an answer after 30 s."""
+    """Dapps that were written for MetaMask stop waiting for a response after 30 s."""
     stage.pair()
     stage.page.evaluate("const now = Date.now; Date.now = () => now() + 31_000")
     stage.answer("wallet_createSession", SESSION)
@@ -156,7 +156,7 @@ def test_token_that_was_revoked_is_forgotten(stage: Stage):
 
 
 def test_page_that_learns_late_of_a_revoked_token_keeps_the_next_one(stage: Stage):
-    """Another page has got the event first, and the user has connected again there."""
+    """Another page has received the event earlier, and the user has connected again there."""
     stage.pair()
     stage.answer("wallet_createSession", SESSION)
     stage.heard(1)
@@ -181,7 +181,7 @@ def test_token_that_was_revoked_while_the_page_was_closed_is_rejected(stage: Sta
 
 
 def test_old_token_is_renewed_by_one_page_and_used_by_all(stage: Stage):
-    """Ten pages come back at once after two days, over the service's own addresses."""
+    """Ten pages connect at the same time after two days, to the real service."""
     stage.is_played = False
     window = stage.window()
     window.get_by_role("button", name="Connect").click()
@@ -196,7 +196,7 @@ def test_old_token_is_renewed_by_one_page_and_used_by_all(stage: Stage):
     )
     pages = [stage.page, *(stage.open() for _ in range(9))]
     sockets = LiveSocket.objects.filter(**of_user)
-    # A page that has yet to open its socket would renew the token before the others.
+    # A page that has not opened its socket yet would renew the token before the others.
     stage.until(lambda: sockets.count() == len(pages))
     stage.page.evaluate(MAKE_OLD)
     for page in pages:
@@ -206,8 +206,8 @@ def test_old_token_is_renewed_by_one_page_and_used_by_all(stage: Stage):
     stage.until(lambda: tokens.get().digest != old)
     stage.until(lambda: sockets.count() == len(pages))
     token = tokens.get()
-    assert token.former_digest == ""  # the fresh one was shown
-    # Mostly one: what a page has stored the next one may see a moment later.
+    assert token.former_digest == ""  # the new token was used
+    # Usually one renewal, because pages see each other's storage with a delay.
     assert 1 <= len(renewals) < len(pages)
 
 
@@ -232,7 +232,7 @@ def test_outage_is_waited_out_with_token_and_session(stage: Stage):
     stage.page.evaluate(MAKE_OLD)
     stage.context.route("**/wallet/token", lambda route: route.abort())
     stage.sockets[-1].close(code=1012)
-    stage.until(lambda: len(stage.sockets) == 2)  # with the token that it has
+    stage.until(lambda: len(stage.sockets) == 2)  # with its present token
     stage.answer("wallet_getSession", SESSION)
     stage.ask(5, "wallet_getSession")
     assert stage.heard(5)["result"] == SESSION

@@ -1,4 +1,4 @@
-"""The windows that connect.js opens: pairing, consent, and what is signed."""
+"""The windows that connect.js opens: pairing, consent and signatures."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ pytestmark = needs_chromium
 
 
 def test_dapp_is_let_in_reads_the_chain_and_gets_events(stage: Stage):
-    """All of it: paired, consented to, called, edited, revoked, with every click."""
+    """The whole use of a dapp: pairing, consent, calls, edit and revocation."""
     stage.is_played = False
     window = stage.window()
     window.get_by_role("button", name="Connect").click()
-    window.get_by_role("checkbox", name="Polygon").uncheck()  # it was led there
+    # The window was redirected to this page.
+    window.get_by_role("checkbox", name="Polygon").uncheck()
     window.get_by_role("button", name="Approve").click()
     assert list(stage.heard(1)["result"]["sessionScopes"]) == ["eip155:1"]
     call = {"scope": "eip155:1", "request": {"method": "eth_chainId"}}
@@ -47,7 +48,7 @@ def test_dapp_is_let_in_reads_the_chain_and_gets_events(stage: Stage):
 
 
 def test_user_is_led_to_the_signature_request(stage: Stage):
-    """The window shows the request itself. A call that is refused at once opens none."""
+    """The window shows the request. A call that is rejected immediately opens no window."""
     account = add_key(stage.person.user)
     stage.is_played = False
     window = stage.window()
@@ -71,7 +72,8 @@ def test_user_is_led_to_the_signature_request(stage: Stage):
     led.get_by_label("Passphrase").fill(PASSPHRASE)
     led.get_by_role("button", name="Sign", exact=True).click()
     assert signer_of(b"Hello", stage.heard(2)["result"]) == account.address
-    stage.until(lambda: stage.context.pages == [stage.page])  # what is decided closes
+    # The window closes after the decision.
+    stage.until(lambda: stage.context.pages == [stage.page])
     sign(3, "0x1")
     assert stage.heard(3)["error"]["code"] == -32602
     stage.page.wait_for_timeout(500)
@@ -91,7 +93,7 @@ def test_window_with_a_fault_stays_to_be_read(stage: Stage):
     opened.value.wait_for_url(f"{stage.base_url}/wallet/")
     opened.value.get_by_text("Not sent.").wait_for()
     stage.context.unroute(decided)
-    with stage.context.expect_page() as other:  # which has none
+    with stage.context.expect_page() as other:  # which has no pending request
         stage.page.evaluate("url => void open(url)", decided)
     stage.until(other.value.is_closed)
     assert not opened.value.is_closed()
@@ -108,7 +110,7 @@ def test_window_closes_after_a_request_that_the_wallet_rejects(stage: Stage):
 
 
 def reject_the_first(stage: Stage) -> None:
-    """Have a page paired with the wallet itself, and its first request rejected."""
+    """Pair a page with the real wallet, and reject its first request."""
     stage.is_played = False
     window = stage.window()
     window.get_by_role("button", name="Connect").click()
@@ -138,7 +140,7 @@ def test_first_session_pairs_the_page_on_the_wallets_own_page(stage: Stage):
     assert "localhost" in window.locator("h1").inner_text()
     window.get_by_role("button", name="Connect").click()
     stage.exchange()
-    window.wait_for_url(re.compile(r"/wallet/\?of="))  # which leads to the request
+    window.wait_for_url(re.compile(r"/wallet/\?of="))  # which redirects to the request
     stage.answer("wallet_getSession", NO_SESSION)
     frame = stage.answer("wallet_createSession", SESSION)
     assert list(frame["params"]["optionalScopes"]) == ["eip155:1", "eip155:137"]
@@ -259,7 +261,7 @@ def test_blocked_page_is_answered_and_the_user_not_asked(stage: Stage):
     window = stage.window()
     window.get_by_role("heading", name="Blocked").wait_for()
     assert stage.heard(1)["error"]["code"] == 4001
-    assert not window.is_closed()  # it says why, and how to undo it
+    assert not window.is_closed()  # the page explains the reason and the remedy
     assert window.get_by_role("button", name="Connect").count() == 0
 
 

@@ -18,7 +18,7 @@ from wallets.services.consent import approve_session
 
 
 def granted(person: Person, *scopes: str) -> Session:
-    """Return the session of P, as asked for."""
+    """Return the session of P with the requested scopes."""
     asked = get_consent(person.asked(*scopes))
     return approve_session(
         request_id=asked.request.pk,

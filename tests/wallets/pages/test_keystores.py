@@ -191,7 +191,7 @@ def test_old_log_in_makes_no_key(person: Person, place):
 def test_no_log_holds_a_passphrase_or_a_key(person: Person, caplog):
     for logger in ("", "django"):
         caplog.set_level(logging.DEBUG, logger=logger)
-    with CaptureQueriesContext(connection):  # has the database's own lines logged
+    with CaptureQueriesContext(connection):  # enables Django's log of SQL statements
         account = created(person)
         given = {**NEW, "private_key": KEY.hex()}
         person.client.post("/wallet/accounts/import", given)

@@ -1,4 +1,4 @@
-"""A page or a program gets a code, and with it the right to ask."""
+"""Pages on which a web page or a program gets a pairing code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who sees the pages, and what browsers may do with them."""
+"""Access to the pages, and their content policy."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ CLICK = """() => {
 
 
 def answer(stage: Stage, method: str, params: Any = None) -> Any:
-    """Return what the provider makes of a request: its result or its error."""
+    """Return the provider's result or error for a request."""
     return stage.page.evaluate(REQUEST, [method, params])
 
 
@@ -64,7 +64,7 @@ def events(stage: Stage, name: str) -> list[Any]:
 
 
 def connected(stage: Stage) -> None:
-    """Have the page connected on mainnet, with the first account."""
+    """Connect the page on mainnet, with the first account."""
     stage.is_played = False
     stage.page.evaluate(LISTEN)
     stage.page.evaluate(CLICK)
@@ -163,7 +163,7 @@ def test_chain_is_switched_after_the_user_has_added_it(stage: Stage):
     assert result(stage, "wallet_switchEthereumChain", {"chainId": "0x1"}) is None
     assert result(stage, "wallet_addEthereumChain", {"chainId": "0x89"}) is None
     assert events(stage, "chainChanged") == ["0x89", "0x1", "0x89"]
-    assert stage.context.pages == [stage.page]  # nobody was asked
+    assert stage.context.pages == [stage.page]  # the user was not asked
     stage.page.reload()
     assert result(stage, "eth_chainId") == "0x89"
 
@@ -215,7 +215,7 @@ def test_chain_that_the_session_loses_is_left(stage: Stage):
     stage.say(method="wallet_sessionChanged", params={"sessionScopes": both})
     stage.ask(9, "wallet_getSession")
     assert len(stage.heard(9)["result"]["sessionScopes"]) == 2
-    assert result(stage, "eth_chainId") == "0x1"  # it does not change back by itself
+    assert result(stage, "eth_chainId") == "0x1"  # the chain does not change back
 
 
 def test_permissions_are_revoked_with_the_session(stage: Stage):
@@ -231,7 +231,7 @@ def test_permissions_are_revoked_with_the_session(stage: Stage):
 
 
 def test_other_page_of_the_origin_follows(stage: Stage):
-    """It was open before the first one connected."""
+    """The other page was open before the first one connected."""
     other = stage.open()
     other.evaluate(LISTEN)
     connected_by_first(stage, other)

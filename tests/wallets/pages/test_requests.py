@@ -1,4 +1,4 @@
-"""Cases 71 and 131, and the rest of what the consent page must and must not do."""
+"""Cases 71 and 131, and further tests of the consent page."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def test_inbox_leads_to_what_a_page_has_asked_for_last(
 ):
     led = "/wallet/?of=https://p.example"
     mark = "?of=https%3A%2F%2Fp.example"
-    assert person.client.get(led).status_code == HTTPStatus.OK  # nothing waits
+    # There is no pending request.
+    assert person.client.get(led).status_code == HTTPStatus.OK
     first = person.asked()
     assert person.client.get(led).headers["Location"] == address(first) + mark
     last = person.asked_to_sign()
@@ -355,7 +356,8 @@ def test_page_shows_the_registrable_domain(person: Person, origin, shown):
     page = person.client.get(address(person.asked(dapp=person.pair(origin)))).content
     rest = '<span class="rest">{}</span>'
     parts = [rest.format(before), domain, *([rest.format(after)] if after else [])]
-    assert "<wbr>".join(parts) in page.decode()  # it breaks nowhere else if it need not
+    # A line only breaks elsewhere if necessary.
+    assert "<wbr>".join(parts) in page.decode()
 
 
 def test_decision_is_in_the_log_with_its_address(person: Person):

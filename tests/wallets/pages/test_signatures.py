@@ -1,4 +1,4 @@
-"""Case 131 for signatures, and what their page says."""
+"""Case 131 for signatures, and the content of their page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from wallets.signing.typed_data import read_typed_data
 
 @pytest.fixture
 def signing(person: Person) -> Person:
-    """Return a person whose dapp may have an account with a key sign."""
+    """Return a user whose dapp may request signatures of an account with a key."""
     person.account3 = person.with_key()
     return person
 

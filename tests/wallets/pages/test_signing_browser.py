@@ -1,4 +1,4 @@
-"""Keys and signatures in a real browser, with a program that asks over its socket."""
+"""Keys and signatures in a real browser, with a program that makes requests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ONE = {"optionalScopes": {"eip155:1": M0}}
 
 @pytest.fixture
 def node(inhabited: Person) -> Iterator[UpstreamNode]:
-    """Return a node that takes the transactions of eip155:1."""
+    """Return a node that accepts transactions of eip155:1."""
     with running_node() as running:
         network = Network.objects.get(chain_id=1)
         configure_network(network=network, upstream_urls=[running.url])
@@ -55,7 +55,7 @@ def program(service: Server, inhabited: Person) -> Iterator[Program]:
 
 
 class Program:
-    """A dapp that calls from a thread of its own, so that the browser has this one."""
+    """A dapp that makes calls in its own thread, because the browser uses this one."""
 
     def __init__(self, url: str, token: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -80,7 +80,7 @@ class Program:
 
 
 def created(page: Page) -> str:
-    """Create an account on the pages; return the address in the file that they save."""
+    """Create an account on the pages. Return the address in the downloaded file."""
     page.goto("/wallet/accounts")
     page.get_by_role("link", name="Create an account").click()
     page.get_by_label("Label").fill("Spending")
@@ -99,7 +99,7 @@ def created(page: Page) -> str:
 
 
 def look_at(page: Page, asks: str) -> None:
-    """Open the one request that waits."""
+    """Open the only pending request."""
     page.goto("/wallet/")
     expect(page.get_by_text(asks)).to_be_visible()
     page.get_by_role("link", name="Review").click()
@@ -193,7 +193,7 @@ def test_pages_fit_on_a_phone(
 
 
 def addresses(person: Person) -> list[str]:
-    """Return the pages of keys, and one of a signature of each kind."""
+    """Return the pages of keys, and a page of each kind of signature."""
     account = person.with_key()
     make: Callable[..., Any] = person.asked_to_sign
     waiting = [

@@ -1,4 +1,4 @@
-"""What a dapp wants signed does not widen the page, whatever characters are in it."""
+"""Text that a dapp asks to sign does not widen the page, whatever its characters."""
 
 from __future__ import annotations
 

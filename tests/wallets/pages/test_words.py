@@ -1,4 +1,4 @@
-"""Permissions in words, which describe the methods that they contain."""
+"""Descriptions of permissions by their methods."""
 
 from __future__ import annotations
 

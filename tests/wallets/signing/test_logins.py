@@ -1,4 +1,4 @@
-"""Login messages (ERC-4361), and what attackers make of them."""
+"""Login messages (ERC-4361), and manipulated ones."""
 
 from __future__ import annotations
 

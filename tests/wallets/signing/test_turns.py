@@ -10,7 +10,7 @@ from wallets.signing.turns import TooBusy, Turns
 
 
 class Worker(Thread):
-    """Takes a turn and keeps it until it is stopped."""
+    """A thread that takes a turn and holds it until it is stopped."""
 
     def __init__(self, turns: Turns, owner: str) -> None:
         super().__init__()
@@ -34,14 +34,14 @@ class Worker(Thread):
 
 
 class Crowd:
-    """Workers at two turns, with three places to wait."""
+    """Workers that share two turns and a queue of three."""
 
     def __init__(self, max_of_one: int | None = None) -> None:
         self.turns = Turns(max_working=2, max_waiting=3, max_of_one=max_of_one)
         self.workers: list[Worker] = []
 
     def ask(self, owners: str) -> None:
-        """Have workers of some owners ask, one after the other; each is a letter."""
+        """Start workers of these owners, one after the other. Each letter is an owner."""
         for owner in owners:
             self.workers.append(Worker(self.turns, owner))
             self.workers[-1].start()
@@ -104,7 +104,7 @@ def test_free_turn_goes_to_a_client_without_one(crowd: Crowd) -> None:
 def test_new_client_takes_the_last_place_of_the_client_with_most(crowd: Crowd) -> None:
     crowd.ask("aaaaab")
     assert crowd.all_in("refused") == [4]
-    crowd.ask("b")  # who would have as many then
+    crowd.ask("b")  # whose owner would then have as many
     assert crowd.all_in("refused") == [4, 6]
     crowd.ask("c")
     assert crowd.all_in("refused") == [3, 4, 6]

@@ -1,4 +1,4 @@
-"""EIP-712 data: what is shown is what is signed, whatever a dapp has sent."""
+"""EIP-712 data: the displayed values are the signed ones, for any input."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ MAIL = {
 
 
 def structure(members: dict[str, str], message: object, **types: object):
-    """Return data of one structure, with a domain that says a name."""
+    """Return data of one structure, with a domain that has a name."""
     own = [{"name": name, "type": kind} for name, kind in members.items()]
     domain = [{"name": "name", "type": "string"}]
     return {
@@ -297,7 +297,7 @@ def documents(draw):
 
 @given(documents())
 def test_what_is_read_is_hashed_as_eth_account_hashes_what_was_sent(document):
-    """Of values without leniency both agree, and the kept text changes nothing."""
+    """Both hash strictly typed values equally, and the stored text has the same hash."""
     data = read_typed_data(document)
     ours = typed_data.read_typed_data(data.to_text())
     signed = Account.sign_message(encode_typed_data(full_message=document), COW)

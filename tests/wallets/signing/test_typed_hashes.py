@@ -1,4 +1,4 @@
-"""What the page shows is what the signature covers, whatever names a dapp chooses.
+"""The signature covers the displayed values, whatever names a dapp chooses.
 
 The digest is computed here a third time, from the fields that the page shows, and the
 signature has to be one of that digest.
@@ -58,7 +58,7 @@ WRONG = [256, "false", None, "0x12", 1.5, [], {}, "\udc00"]
 """Values that most types don't have."""
 
 
-# The digest of what is shown
+# The digest of the displayed values
 
 
 def is_signed_as_shown(data: TypedData) -> bool:
@@ -120,7 +120,7 @@ def type_text(name: str, data: TypedData) -> str:
 
 
 def document(chance: random.Random) -> dict[str, Any]:
-    """Return data as a dapp may send it: mostly sound, often with one odd name."""
+    """Return data as a dapp may send it, mostly valid, often with one unusual name."""
     odd = [*ELEMENTARY, *MALFORMED, "EIP712Domain"]
     names = chance.sample(STRUCTURES, chance.randint(1, 4))
     if chance.random() < 0.3:
@@ -230,7 +230,7 @@ def test_other_names_are_signed(name):
 
 @pytest.mark.parametrize("name", ["uint", "int"])
 def test_library_that_hashes_something_else_is_noticed(name):
-    """eth-account leaves the structure out of the type's text: a real disagreement."""
+    """eth-account omits the structure from the encoded type, so that the hashes differ."""
     types = {"Order": [("amount", name)], name: [("recipient", "string")]}
     message = {"amount": {"recipient": "somebody"}}
     with pytest.raises(
@@ -245,7 +245,7 @@ def test_data_that_the_library_can_not_encode_is_refused():
 
 
 def test_work_of_hashing_is_limited():
-    """Structures that refer to many types: each is hashed with the text of all."""
+    """Structures refer to many types. Each is hashed with the text of all of them."""
     many = {f"T{n}": [{"name": "x" * 90, "type": "uint8"}] for n in range(50)}
     data = with_structure("Item")
     data["types"] |= many

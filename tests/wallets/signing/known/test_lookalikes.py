@@ -1,4 +1,4 @@
-"""Data that looks like a known kind is not described as one; what is described is signed."""
+"""Data that resembles a known kind is not described as one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def is_known(data: Any) -> bool:
     try:
         return recognize(read_typed_data(data)) is not None
     except ValueError:
-        return False  # refused altogether
+        return False  # rejected completely
 
 
 def without(mapping: dict[str, Any], name: str) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def test_any_change_of_a_type_makes_it_unknown(start, data):
 
 
 def test_members_that_have_changed_places_are_shown_as_they_are():
-    """The spender is called owner, and the owner spender."""
+    """The names of spender and owner are exchanged."""
     found = sample("Permit(address owner")
     found["types"]["Permit"][0]["name"] = "spender"
     found["types"]["Permit"][1]["name"] = "owner"
@@ -216,6 +216,6 @@ def test_order_says_every_recipient_and_amount(offered, wanted, recipient):
 
 
 def test_same_type_for_another_contract_is_no_permit2():
-    """Any contract can have the name."""
+    """Any contract can have this name."""
     domain = {**PERMIT2_DOMAIN, "verifyingContract": "0x" + "22" * 20}
     assert not is_known(sample("PermitSingle", domain))
