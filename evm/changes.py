@@ -27,8 +27,8 @@ class Changes:
     """The difference between two states, in values of the later state."""
 
     accounts: dict[Address, AccountValue | None] = field(default_factory=dict)
-    """Accounts after the change; None: deleted. Includes every account whose storage
-    changed. Those keep their old storage root until the trie is updated."""
+    """Accounts after the change, None for deleted ones. Every account whose storage changed is
+    included, with its old storage root until the trie is updated."""
     storage: dict[Address, dict[int, int]] = field(default_factory=dict)
     """Slots after the change; 0: cleared. Includes every slot that is cleared by the
     destruction of its account."""

@@ -11,20 +11,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 WARM_GAS = 100
-"""Another access to an account or a slot: https://eips.ethereum.org/EIPS/eip-2929."""
+"""Price of a repeated access to an account or a slot (EIP-2929)."""
 COLD_ACCOUNT_GAS = 2600
-"""A transaction's first access to an account."""
+"""Price of a transaction's first access to an account."""
 COLD_SLOT_GAS = 2100
-"""A transaction's first access to a storage slot."""
+"""Price of a transaction's first access to a storage slot."""
 
 VALUE_GAS = 9000
-"""A call that transfers ether."""
+"""Price of a call that transfers ether, in addition to the call's."""
 CALL_STIPEND_GAS = 2300
 """Added to the gas of a call that transfers ether."""
 NEW_ACCOUNT_GAS = 25_000
-"""A call, or SELFDESTRUCT, that creates an account."""
+"""Price of a call or a SELFDESTRUCT that creates an account."""
 SELFDESTRUCT_GAS = 5000
-"""From the Tangerine Whistle fork on."""
+"""Price of SELFDESTRUCT from the Tangerine Whistle fork on."""
 SELFDESTRUCT_REFUND_GAS = 24_000
 """Refund for SELFDESTRUCT before the London fork."""
 

@@ -83,7 +83,7 @@ TANGERINE_WHISTLE = FRONTIER.repriced(
 SPURIOUS_DRAGON = TANGERINE_WHISTLE._replace(exp_byte=50)
 CONSTANTINOPLE = SPURIOUS_DRAGON._replace(store=_NET_STORE)
 PETERSBURG = SPURIOUS_DRAGON
-"""It removed the storage prices of Constantinople."""
+"""Petersburg's prices, without Constantinople's prices of storage."""
 ISTANBUL = PETERSBURG._replace(store=_ISTANBUL_STORE).repriced(
     BALANCE=700, SLOAD=800, EXTCODEHASH=700
 )

@@ -106,7 +106,7 @@ class Transaction:
     max_fee_per_gas: int
     """Wei. In types 0 and 1, it equals the gas price."""
     gas: int
-    """The most gas that it may use."""
+    """The gas limit."""
     to: Address
     """Receiver, `CREATE_ADDRESS` for a creation."""
     value: int

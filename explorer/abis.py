@@ -18,7 +18,7 @@ MAX_ENTRIES = 2000
 """Definitions that are read for a page."""
 
 _ANY = b""
-"""In place of an address: definitions for all contracts."""
+"""Replaces an address for definitions that are valid for all contracts."""
 
 
 class Abis:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 TRACE = "trace"
-"""The capability to have blocks traced."""
+"""The capability to request traces."""
 
 
 @dataclass(frozen=True, slots=True)

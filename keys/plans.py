@@ -7,7 +7,7 @@ from typing import NamedTuple
 from keys.limiter.gcra import MAX_BURST, MAX_RATE, Limits
 
 MIN_BURST = 100
-"""Credits: more than the dearest call costs, so that each can be made."""
+"""Least burst in credits. It exceeds the price of the most expensive call."""
 
 
 class Terms(NamedTuple):

@@ -63,7 +63,7 @@ _PIPELINED_BYTES = 64 * 1024
 """Reading stops when more bytes than this follow a request that is being answered."""
 
 _JOINED_BYTES = 16 * 1024
-"""A shorter body is joined with its headers: to copy it costs less than another write."""
+"""A shorter body is joined with its headers, because copying costs less than a write."""
 
 
 class HttpProtocol(asyncio.Protocol):

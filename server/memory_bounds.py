@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Scope = Literal["process", "key", "address"]
-"""Whose limit was exceeded."""
+"""The scope of the exceeded limit: process, key or address."""
 
 PROGRESS_BYTES = 2**16
 """Least number of bytes that count as progress. A client must not protect its

@@ -70,7 +70,7 @@ class FrameReader:
         self.frames = 0
         """Frames that the last slice begins."""
         self.controls = 0
-        """Those of them that are no parts of messages."""
+        """The number of those frames that are control frames."""
 
     def slice(self, data: bytes) -> int:
         """Return the number of bytes of the next slice: at most SLICE_FRAMES frames.

@@ -57,7 +57,7 @@ BACKLOG = 2048
 """Connections the kernel keeps while a worker is busy."""
 
 OTHER_FILES = 256
-"""Open files of a process that are no connections of clients: the database, Redis, pipes."""
+"""Open files of a process besides connections of clients: the database, Redis, pipes."""
 
 GRACE_SECONDS = 10
 """Time limit of requests in flight after the drain."""

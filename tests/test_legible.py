@@ -26,7 +26,7 @@ from wallets.services.accounts import add_account, rename_account
 from wallets.services.pairing import start_program_pairing
 
 EVIL = "\u202eyek live\u2066"
-"""Reads "evil key"."""
+"""A text that is displayed as "evil key"."""
 
 HIDDEN = [
     *("\u202e", "\u2066", "\u200e", "\u200f", "\u061c", "\u200b", "\ufeff", "\u2060"),

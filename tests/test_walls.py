@@ -21,7 +21,7 @@ FLOORS = [
     {"jsonrpc", "outbox"},
     {"abi", "evm", "legible", "portcullis", "postgres", "server"},
 ]
-"""From the top down: a package may import those of its own floor's below."""
+"""Layers of packages, from the top down. A package may only import packages of layers below."""
 
 HEIGHT = {
     package: len(FLOORS) - depth
@@ -64,7 +64,7 @@ PURE = [
     "wallets.scopes",
     "wallets.proposals",
 ]
-"""Modules and packages that must stand without Django."""
+"""Modules and packages that must not import Django."""
 
 DOCUMENTED_NAMES = {
     "_db",  # https://docs.djangoproject.com/en/stable/topics/db/managers/
@@ -73,7 +73,7 @@ DOCUMENTED_NAMES = {
     "_replace",  # https://docs.python.org/3/library/collections.html
     "_state",  # https://docs.djangoproject.com/en/stable/ref/models/instances/
 }
-"""Attributes that start with an underscore and that their documentation offers."""
+"""Attributes that start with an underscore but are documented."""
 
 DJANGO = {"django", "rest_framework", "channels"}
 

@@ -18,11 +18,11 @@ from outbox.streams import wallet
 from wallets.models import Activity, Actor, Dapp, Event
 
 DAPP_PREFIX = "dapp:"
-"""Before a dapp's id: its session, requests or tokens have changed, and the pages of its
-user."""
+"""Prefix of a dapp's id in a subject. The dapp's session, requests or tokens have changed, and
+so have the pages of its user."""
 
 USER = "user"
-"""Something on the user's pages has changed."""
+"""Subject of a change that only concerns the user's pages."""
 
 
 @dataclass(frozen=True, slots=True)

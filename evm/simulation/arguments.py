@@ -43,7 +43,7 @@ class CallArguments:
     value: int | None = None
     nonce: int | None = None
     data: bytes | None = None
-    """`input`, otherwise `data`."""
+    """The argument `input`, or otherwise `data`."""
     access_list: AccessList | None = None
     chain_id: int | None = None
     max_fee_per_blob_gas: int | None = None
@@ -64,7 +64,7 @@ class CallMessage:
     value: int
     nonce: int
     gas: int
-    """The most gas that it may use."""
+    """The gas limit."""
     gas_price: int
     """Wei per gas that the sender pays; 0 if the caller has given no fees."""
     max_fee_per_gas: int

@@ -65,7 +65,7 @@ class Step:
 
     pc: int
     op: int
-    """0 (STOP) as well where the code ends."""
+    """Number of the opcode. At the end of code, it is 0 (STOP)."""
     gas: int
     """Gas of the frame before the instruction."""
     cost: int
@@ -75,7 +75,7 @@ class Step:
     is not.
     """
     depth: int
-    """1 is the transaction's own frame."""
+    """Depth of the frame. The outermost frame has 1."""
     refund: int
     """The transaction's refund counter, this instruction's own change included."""
     error: str | None

@@ -17,8 +17,8 @@ SESSION_KEY = "customer_account"
 FIELD = "account"
 """Name of the form field with the id of the account that a page was shown for.
 
-It stands in forms that name no object of the account, so that a choice of another
-account in another window does not change what the form does."""
+Forms that name no object of the account contain this field, so that the choice of another
+account in another window does not change the effect of the form."""
 
 _LOST = "You no longer have access to the selected account. This is your own account."
 

@@ -21,7 +21,7 @@ SAMPLES = 3
 """Transactions of a block whose tips are samples for a suggested tip."""
 
 MIN_SAMPLE = 2
-"""Wei per gas. Lower tips are no samples."""
+"""Least tip of a sample, in wei per gas."""
 
 _TRANSACTION = re.compile(
     rb'"from":"0x(?P<sender>\w{40})".*?,"gasPrice":"0x(?P<price>\w+)"'

@@ -57,12 +57,12 @@ class Fault(Enum):
     """The kinds of failures of a block's import."""
 
     INVALID = "invalid"
-    """It breaks a rule, so that the upstreams that have it are at fault."""
+    """The block breaks a rule, so that the upstreams that have it are at fault."""
     MISSING = "missing"
-    """No upstream sends it, or not in time."""
+    """No upstream sends the block, or not in time."""
     EXCLUDED = "excluded"
-    """It is on a chain that can't be followed: below the finalized block, of an unsupported
-    format, or too far away."""
+    """The block is on a chain that can't be followed: it branches off below the finalized block,
+    has an unsupported format, or is too far away."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,14 +112,14 @@ class Watcher:
         """The head of the last successful poll."""
         self.health = Health()
         self.excluded = ""
-        """Why the upstream is never asked for blocks; empty if it is."""
+        """Reason for never requesting blocks from the upstream; empty if there is none."""
         self.quarantined: Quarantine | None = None
         self.fork_stop: ForkStop | None = None
         """Set while the newest block is of an unsupported fork. `head` is then the last
         block before the fork."""
         self.client_version = ""
         self.forks = ForkCheck()
-        """How the upstream's fork schedule differs from ours."""
+        """The differences between the upstream's fork schedule and ours."""
         self.checked_at: float | None = None
         """Unix time of the end of the last poll. None: none has ended."""
         self.failed_at: float | None = None

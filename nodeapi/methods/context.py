@@ -35,7 +35,7 @@ from nodeapi.tracing.pool import TracePool
 from server.request_id import RequestId
 
 TRACE = permits.TRACE
-"""The capability to have blocks traced."""
+"""The capability to request traces."""
 
 
 class Notifier(Protocol):

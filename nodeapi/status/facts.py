@@ -269,7 +269,7 @@ def release_block(*, network: Network, block_id: int) -> QuarantinedBlock | None
 
 
 BLOCKS = 100
-"""Newest blocks that are looked at: some thousand rows, read in milliseconds."""
+"""Number of newest blocks that are measured: some thousand rows, read in milliseconds."""
 
 _COLUMNS = ("receipt", "calls", "prestate", "details")
 

@@ -19,7 +19,7 @@ EXAMPLES = [
     "0x52908400098527886E0F7030069857D2E4169EE7",
     "0xde709f2102306220921060314715629080e2fb77",
 ]
-"""The examples of ERC-55."""
+"""The examples of EIP-55."""
 
 
 @pytest.mark.parametrize("text", EXAMPLES)

@@ -72,7 +72,7 @@ PUBLISHED = {
     "f2fde38b": "transferOwnership(address)",
     "4f1ef286": "upgradeToAndCall(address,bytes)",
 }
-"""Selectors as explorers show them."""
+"""Signatures and selectors that block explorers publish."""
 
 PUBLISHED_EVENTS = {
     "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef": "Transfer",

@@ -61,7 +61,7 @@ OF_THE_CALLER = {
     "eth_unsubscribe",
     "trace_rawTransaction",
 }
-"""Methods whose arguments callers make: blocks, signed transactions and filters. Their
+"""Methods whose arguments do not exist on a network: blocks, signed transactions, filters. Their
 examples show the form. Calls over HTTP can't subscribe."""
 
 INVALID_PARAMS = -32602

@@ -46,7 +46,7 @@ STARTS = {
 }
 
 WITHIN = {"member": "/dashboard/", "staff": "/admin/"}
-"""With what the addresses begin that a visitor follows. Others follow all."""
+"""By visitor, the prefixes of addresses that they follow. Other visitors follow all."""
 
 POLICY = "content-security-policy"
 
@@ -59,7 +59,7 @@ CUT_OFF = """
     .filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth + 1)
     .map((one) => one.ariaLabel || one.querySelector("caption")?.textContent || one.className)
 """
-"""Names the tables that are wider than the page, and would have to be scrolled."""
+"""Returns the names of tables that are wider than the page."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ PLACES = [
 ]
 
 MOST = 60
-"""Stops that are looked at on a page: some have a link for each row of a long table."""
+"""Maximum number of checked elements on a page. Some pages have a link in each row."""
 
 STOPS = """
     [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]

@@ -39,8 +39,8 @@ OF_NO_CHAIN = {
     "rpc_modules",
     "web3_sha3",
 }
-"""Reads that dapps can't call in the wallet: they are about the node, whose API the wallet
-does not have, or compute something. The accounts of the node are not those of the user."""
+"""Read methods that dapps can't call: they describe the node, or compute something. The
+accounts of the node are not those of the user."""
 
 every_method = pytest.mark.parametrize(
     "method", list(registry), ids=lambda one: one.name

@@ -28,14 +28,14 @@ ARGUMENTS = {
     "address": "0x" + "ab" * 20,
     "number": "7",
 }
-"""By converter. Nothing is there by these names but the network."""
+"""Arguments by converter. Of these objects, only the network exists."""
 
 LABEL = re.compile(r"\^\(\?P<app_label>[a-z|]+\)/\$")
 CATCH_ALL = r"(?P<url>.*)$"
-"""Of the admin, which leaves both to regular expressions."""
+"""Addresses of the admin that are regular expressions."""
 
 WITHOUT_TOKEN = ("/api/v1/", "/wallet/token")
-"""Where programs come in, by a secret of their own and no cookie."""
+"""Addresses for programs, which authenticate with a secret and not with a cookie."""
 
 EVIL = "https://evil.example/"
 

@@ -38,7 +38,7 @@ command = lambda slug: [sys.executable, "-c", follower, folder, slug]
 serving.leave_on_signals()
 followers.keep_followers(slugs, command)
 """
-"""`manage.py follow` with another program in place of the follower."""
+"""A program that runs `keep_followers` with another program as the follower."""
 
 FOLLOWER = """
 import os, sys, time

@@ -165,7 +165,7 @@ SLOW = {
         "explorer.views",
     ),
 }
-"""What a command that only reads the database has no use for."""
+"""Modules that a command which only reads the database must not load."""
 
 
 def test_commands_start_without_what_serves_and_executes(tmp_path):

@@ -23,7 +23,7 @@ from tests.support.odd import TEXTS
 NUL, DIGITS = TEXTS["NUL inside"], TEXTS["number that int() refuses"]
 
 PARTS = [NUL, DIGITS, TEXTS["huge number"], TEXTS["digit that is none"]]
-"""Texts for parts of addresses. Forms of customers are tested with all texts elsewhere."""
+"""Texts for parts of addresses. Other tests send all texts in the forms of customers."""
 
 NAMES = frozenset(
     {
@@ -32,7 +32,7 @@ NAMES = frozenset(
         *("term", "app_label", "model_name", "field_name", "code", "token", "find"),
     }
 )
-"""Parameters of pages, of which the links of pages may have some only."""
+"""Parameters of pages. Links on pages contain only some of them."""
 
 ADMIN_NAMES = frozenset({"_popup", "_to_field", "_changelist_filters"})
 LIST_NAMES = ADMIN_NAMES | {"q", "p", "o", "all", "_facets"}

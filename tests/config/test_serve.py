@@ -59,7 +59,7 @@ LIKE_MAKE = [
     *(sys.executable, "-c"),
     f"import subprocess; subprocess.run({[*SERVE, '--leave-with-parent']})",
 ]
-"""A parent that waits for the server; when killed it can't pass that on."""
+"""A parent process that waits for the server. If it is killed, it can't stop the server."""
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from tests.support.service import run_service
 
 DUMP = Path(__file__).parents[1] / "vectors" / "databases" / f"{OLDEST_COMMIT}.sql.gz"
 BLOCKS = 12
-"""Of the sample chain, in the dump."""
+"""Number of blocks of the sample chain in the dump."""
 
 LIVE_KEY = "nk_LVIgLc7noY7d01YIFJshO9gp6Sx1DM1DVlwo"
 TRACING_KEY = "nk_fPVgcuk1iE2UkpQLZnDgeLFSdoP47A1gDN9g"

@@ -34,7 +34,7 @@ Config = dict[str, Any]
 UNKNOWN_IN_CASES: dict[str, None] = dict.fromkeys(
     ("blockHash", "blockNumber", "transactionHash", "transactionPosition")
 )
-"""What flatCallTracer says of the place, which a case has not."""
+"""Members of flatCallTracer's result about the position, which a case does not have."""
 
 
 def call_tracer(config: Config) -> Derivation:
@@ -93,7 +93,7 @@ FOLDERS = {
     "noop_tracer": "noopTracer",
     "mux_tracer": "muxTracer",
 }
-"""Which tracer a folder is for whose name begins so; the longer beginning wins."""
+"""Prefix of a folder's name → tracer. The longest matching prefix counts."""
 
 
 def tracer_of(folder: str) -> str:

@@ -20,7 +20,7 @@ from tests.consensus.verdict import Status, Verdict
 
 PROGRESS_SECONDS = 15.0
 LIMIT_SECONDS = 7200.0
-"""Per test. `CALLBlake2f_MaxRounds` takes minutes even in native code."""
+"""Time limit of a test. `CALLBlake2f_MaxRounds` takes minutes even in native code."""
 LONG_SECONDS = 10.0
 """Tests that take longer are named in the line of progress."""
 

@@ -17,7 +17,7 @@ from tests.consensus.values import data
 from tests.consensus.verdict import Mismatch, expect
 
 REJECTIONS = (InvalidBlock, RlpError, UnknownParent, ValidationError)
-"""What a block that must be rejected may raise; anything else is a crash."""
+"""Exceptions that reject a block. Any other exception is a crash."""
 
 OUTCOME_FIELDS = frozenset(
     {"state root", "receipts root", "logs bloom", "gas used", "requests hash"}

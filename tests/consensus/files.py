@@ -21,7 +21,7 @@ from tests.consensus.verdict import (
 )
 
 Test = tuple[str, Callable[[], None]]
-"""A test's name, and what executes it: returns when it passes, else raises."""
+"""A test's name, and the function that executes it, which raises if the test fails."""
 
 
 def find_files(folder: Path) -> list[Path]:

@@ -40,7 +40,7 @@ class Running:
     connection: Connection
     task: Task
     done: int = 0
-    """Tests of the file that are finished, skipped ones included."""
+    """Number of the file's tests that are finished, including skipped ones."""
     test: str = ""
     """Name of the test, empty while the file is read."""
     since: float = 0.0
@@ -48,7 +48,7 @@ class Running:
 
 
 Event = tuple[Path, Verdict] | None
-"""A file and the verdict of a test in it; None at least once a second."""
+"""A file and the verdict of one of its tests, or None, at least once a second."""
 
 
 class Pool:

@@ -47,7 +47,7 @@ GIVEN = {
     "SECRET_KEY": "r7Gq2vXw9Lk4Tn8Zb1Yc6Hd3Jf5Ms0PpQuEeAaVvWwXxYyZzAb3-",
     "SITE": "node.example.org",
 }
-"""What a site has to give compose."""
+"""Variables that a site has to set for compose."""
 
 
 def instructions() -> list[tuple[str, str]]:

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 HERE, ELSEWHERE = "127.0.0.5", "127.0.0.6"
-"""Where clients come from; to Linux all of 127.0.0.0/8 is this machine."""
+"""Source addresses of clients. On Linux, all of 127.0.0.0/8 is this machine."""
 
 BEHIND_TLS = {
     "HTTPS": "1",

@@ -23,10 +23,10 @@ from tests.differential.programs import programs
 from tests.support import execution_apis, sample
 
 NOT_COMPARED = {"dao_fork"}
-"""The specification drains mainnet's accounts."""
+"""Not compared, because the specification drains mainnet's accounts."""
 
 NOT_SPECIFIED = "constantinople"
-"""Mainnet never ran it: the specification has Petersburg under its name."""
+"""Constantinople was never active on mainnet. The specification uses Petersburg for it."""
 SPECIFIED_AS = {"petersburg": "constantinople"}
 
 

@@ -40,7 +40,7 @@ COUNTS = {
     "bls_map_to_g1": 40,
     "bls_map_to_g2": 4,
 }
-"""Fewer of those that take py-evm up to a second."""
+"""Numbers of inputs. They are lower for contracts that take py-evm up to a second."""
 
 
 @pytest.mark.parametrize("name", INPUTS)
@@ -161,7 +161,7 @@ def test_bn254_rejects_the_prime_itself(function):
 
 
 SPEED = 3
-"""Mgas/s of processor time. Required are 6; py-evm reaches 0.1 to 1.8."""
+"""Required Mgas per second of processor time: 6. py-evm reaches 0.1 to 1.8."""
 
 WORST = {
     0x05: modexp_input(b"\xff" * 8, b"\xff" * 1024, b"\xf1" * 8),

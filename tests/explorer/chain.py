@@ -13,9 +13,9 @@ ALICE = Signer("alice")
 COMPLAINER, WIDE, DEEP, MIXED, LOGGER = (bytes([0xA0 + n]) * 20 for n in range(1, 6))
 SCRIPT = "<script>alert(1)</script>"
 TURNED = "a\u202edlog\0"
-"""With a character that turns the direction of writing, and one that is no text."""
+"""A text with a bidirectional control character and a control character."""
 MARKED = "e" + "\u0301" * 240
-"""With a run of combining marks, between which no line breaks."""
+"""A text with many combining marks, between which a line can't break."""
 GAS_PRICE_WEI = 10**11
 BLOCK_GAS = 60_000_000
 FORKS = (

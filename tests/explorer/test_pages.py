@@ -25,7 +25,7 @@ from tests.explorer.pages import (
 pytestmark = pytest.mark.usefixtures("hard_network")
 
 OUR_SCRIPTS = 1
-"""The one that copies addresses."""
+"""The script that copies addresses."""
 
 
 def test_pages_run_our_script_only_and_stand_in_no_frame_and_no_cache(staff):

@@ -15,7 +15,7 @@ from tests.support import sample
 METHODS = [method.name for method in registry]
 JSON_HEADERS = {"content-type": "application/json"}
 STATUSES = {200, 400, 429}
-"""429: the key has reached its number of filters."""
+"""Accepted HTTP statuses. 429 means that the key has too many filters."""
 
 _surrogates = st.characters(categories=["Cs", "Lu", "So", "Cc"])
 _texts = st.text(max_size=20) | st.text(_surrogates, max_size=5)
@@ -159,7 +159,7 @@ _duplicates = st.builds(
 )
 
 MAX_BYTES = 2**20
-"""Larger bodies cost time and find nothing; the limit has tests of its own."""
+"""Maximum size. Larger bodies take time without finding more faults."""
 
 bodies = (
     _documents

@@ -17,7 +17,7 @@ _UNKNOWN = "0x" + "12" * 32
 _ADDRESS = "0x" + "34" * 20
 _SLOTS_PER_BLOCK = 4
 _TRANSACTIONS_PER_BLOCK = 6
-"""More of a block differ in little but their nonces."""
+"""Number of transactions of a block. Others are similar to these."""
 _EXECUTED_GAS = 3_000_000
 """Blocks with more gas are not executed again, because that takes long."""
 

@@ -202,7 +202,7 @@ MASKS = {
     "texts of syntax errors": re.compile(r"SyntaxError: .*"),
     "texts of type errors": re.compile(r"(?<=TypeError: )[^']*'.*"),
 }
-"""Patterns of texts in errors that goja words in another way than QuickJS."""
+"""Patterns of error texts that differ between goja and QuickJS."""
 
 
 def masked(response: Response) -> Response:

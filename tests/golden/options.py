@@ -48,7 +48,7 @@ STEPS = """{
         return [found, this.steps]
     }
 }"""
-"""A program that looks at everything that JavaScript tracers are given."""
+"""A JavaScript tracer that reads all data that tracers can access."""
 
 HELPERS = """{
     step: function() {}, fault: function() {},
@@ -176,4 +176,4 @@ INVALID: list[Any] = [
     _program(result="function() { return toAddress(1) }"),
     _program(result="function() { return bigInt('1x') }"),
 ]
-"""Options with a fault, or close to one."""
+"""Invalid options, and valid ones that are similar."""

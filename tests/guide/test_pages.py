@@ -132,7 +132,7 @@ OPERATORS_ALONE = {
     "NODEAPI_TRACE_OWNER_BYTES",
     "NODEAPI_TRACE_WORKERS",
 }
-"""Settings that do not limit callers; docs/settings.md has all of them."""
+"""Settings that only concern operators; docs/settings.md lists all settings."""
 
 
 def test_every_setting_that_limits_callers_is_there(settings) -> None:

@@ -52,7 +52,7 @@ class Caller:
 
     def __init__(self) -> None:
         self.balance = 0
-        """Credits that were charged and not given back."""
+        """Credits that were charged and not refunded."""
         self.booked: list[tuple[str | None, int]] = []
         """Method and credits of each call."""
 

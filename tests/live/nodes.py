@@ -22,7 +22,7 @@ DEVELOPER_KEY = "0xb71c71a67e1177ad4e901695e1b4b9ee17ae16c6668d313eac2f96dbcda3f
 """The account of every `geth --dev`. geth's sources publish its private key."""
 
 _GENESIS_TIME = 1_700_000_000
-"""Of anvil."""
+"""Timestamp of anvil's genesis block."""
 
 
 class RpcError(Exception):

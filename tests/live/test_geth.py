@@ -24,10 +24,10 @@ PLACE = ("blockHash", "blockNumber", "blockTimestamp", "transactionIndex")
 EPOCH = 32
 """`geth --dev` finalizes each block whose number is a multiple, immediately."""
 LOST_BLOCKS = 8
-"""Most blocks that a killed geth has lost when it comes back: it writes its database's log
-a moment later. If one of them is finalized, following stops, as it should."""
+"""Maximum number of blocks that geth loses when it is killed, because it writes its
+database with a delay. If one of them is finalized, following stops, as intended."""
 ATTEMPTS = 5
-"""Of a reorganisation, because geth may add a block between two calls."""
+"""Attempts of a reorganisation, because geth may add a block between two calls."""
 
 
 @pytest.fixture(autouse=True)

@@ -30,7 +30,7 @@ HEAD = "0x" + BLOCKS[-1].header.hash.hex()
 CONNECTIONS_OF_A_WORKER = 4 + 1 + 1
 QUERY_TIMEOUT = 3.0
 PROBE_SECONDS = 1.5
-"""After so many seconds each process has tried in vain to connect again."""
+"""Seconds after which each process has failed to connect again."""
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ class Load:
             for _ in range(3)
         ]
         self.answers: list[tuple[float, float, Callable[[], Any], int]] = []
-        """Moments of question and answer, its kind, worst status in it."""
+        """For each response: times of request and response, kind, and the worst status in it."""
         self.errors: list[BaseException] = []
 
     def _run(self, kind: Callable[[], Any]) -> None:

@@ -32,7 +32,7 @@ from tests.support.waiting import PATIENCE_SECONDS
 JUNK = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[%b1]}' % (
     b"[]," * 1_000_000
 )
-"""3 MB that are refused, and take long to parse."""
+"""An invalid body of 3 MB, which takes long to parse."""
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ CODE = bytes.fromhex(
     "5b5f5f61" + f"{INPUT_BYTES:04x}" + "5f60045afa50"  # JUMPDEST; STATICCALL identity
     "5a62030d4010" + "5f57" + "00"  # GAS, PUSH3 200000, LT: JUMPI back
 )
-"""Calls the identity contract with 32 KiB as long as there is gas."""
+"""Calls the identity contract with 32 KiB until the gas is used up."""
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,7 @@ CODE = bytes.fromhex(
     "5b5a61ffff10600557"  # JUMPDEST; GAS, PUSH2 65535, LT: JUMPI back
     "00"
 )
-"""Steps on as long as there is gas, with all of its memory in each entry."""
+"""A loop until the gas is used up. Each trace entry contains the whole memory."""
 
 
 @pytest.fixture(scope="module")

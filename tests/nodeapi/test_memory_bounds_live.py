@@ -22,7 +22,7 @@ from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 MEBIBYTE = 2**20
 HERE, ELSEWHERE = "127.0.0.5", "127.0.0.6"
-"""Addresses of clients that are no proxies; to Linux all of 127.0.0.0/8 is this machine."""
+"""Addresses of clients, which are not proxies. On Linux, all of 127.0.0.0/8 is this machine."""
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from tests.support.rows import add_block, hash_of, make_network, set_head
 from tests.support.waiting import until
 
 PROBE_SECONDS = 1.2
-"""After so many seconds the service has tried in vain to connect again."""
+"""Seconds after which the service has failed to connect again."""
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -58,7 +58,7 @@ class Load:
         self._client = client
         self._path = path
         self.answers: list[tuple[float, float, int]] = []
-        """When they were asked for, when they came, and their statuses."""
+        """For each response: times of request and response, and its status."""
         self.stopped = False
 
     async def call(self, method: str, *params: Any) -> httpx.Response:

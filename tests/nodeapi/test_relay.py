@@ -57,7 +57,7 @@ PENDING_TRANSACTION = {
     **{"blockHash": None, "blockNumber": None, "transactionIndex": None},
     "blockTimestamp": None,
 }
-"""As this service returns it. geth's pending block names a block in it."""
+"""A pending transaction as this service returns it. In geth's, members name a block."""
 PENDING_BLOCK = {
     **{"number": "0x3", "hash": "0x" + "aa" * 32, "nonce": None, "miner": None},
     **{"logsBloom": "0x" + "00" * 256, "difficulty": "0x0", "uncles": []},

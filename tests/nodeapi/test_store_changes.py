@@ -19,7 +19,7 @@ OPTIONS = (
     "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off"
     " -c enable_hashjoin=off -c enable_mergejoin=off"
 )
-"""Those of the service's connections that decide on plans."""
+"""The options of the service's connections that influence query plans."""
 
 INSERT = """
     INSERT INTO nodeapi_block (network_id, hash, number, parent_hash, is_canonical,

@@ -15,7 +15,7 @@ RAW_BLOCKS = sample.raw_blocks()
 BLOCKS = [decode_block(raw) for raw in RAW_BLOCKS]
 BUSIEST = max(BLOCKS, key=lambda block: len(block.transactions))
 SOME = [*BLOCKS[::4], BUSIEST]
-"""Blocks under each fork: tests/golden compares every block's traces with geth's."""
+"""Some blocks under each fork. tests/golden compares the traces of all blocks with geth's."""
 
 UNKNOWN = "0x" + "12" * 32
 

@@ -13,7 +13,7 @@ from postgres.statement import INT8, Row, read_int8
 from tests.postgres.conftest import Gate
 
 TENFOLD = "SELECT k.n, k.number * 10, (SELECT count(*) FROM k) FROM k"
-"""Ten times the key, and how many keys the query had."""
+"""A look-up of ten times the key, and of the number of keys in the query."""
 
 
 def pair(row: Row) -> tuple[int, int]:
@@ -139,7 +139,7 @@ HELD_UP = (
     "SELECT k.n, k.number, (extract(epoch FROM statement_timestamp()) * 1000000)::int8"
     f" FROM k, {Gate.SQL}"
 )
-"""The key, and when it was asked for in microseconds."""
+"""A look-up of the key, and of the time of the query in microseconds."""
 
 
 @pytest.mark.parametrize("is_immutable", [True, False])

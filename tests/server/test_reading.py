@@ -188,7 +188,7 @@ STRICTER = [
     rb"Content-Length: [^\r]*,",  # a list of lengths, even of equal ones
     rb"Content-Length: (\d+)\r\n(.*\r\n)*Content-Length: \1\r\n",
 ]
-"""What we refuse and h11 accepts, all of it permitted (RFC 9112)."""
+"""Requests that we reject and h11 accepts. RFC 9112 permits both."""
 
 
 @pytest.mark.parametrize("seed", range(300))

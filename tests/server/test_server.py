@@ -190,8 +190,8 @@ class Reported(heartbeat.TurnClock):
 signal.signal(signal.SIGCONT, resume)
 supervisor.TurnClock = Reported
 """
-"""Makes a supervisor's clock go on for an hour while it is stopped, and has the supervisor
-report when it resumes, and each of its turns."""
+"""Advances a supervisor's clock by an hour while it is stopped. The supervisor then prints
+a line when it resumes and at each of its turns."""
 
 
 def test_a_supervisor_that_was_stopped_with_its_workers_kills_none():

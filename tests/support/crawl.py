@@ -22,7 +22,8 @@ from django.urls import (
 )
 
 EXAMPLES = 2
-"""Addresses of one kind that are looked at: a chain has thousands of transactions."""
+"""Maximum number of requested addresses of one kind, because a chain has thousands of
+transactions."""
 
 DIFFERENT = frozenset({"wallet:signature"})
 """Views that have a different page for each kind of object. All are visited."""

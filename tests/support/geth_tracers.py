@@ -33,7 +33,7 @@ from nodeapi.documents.blocks import transaction_document
 from tests.support.executed import memory_state
 
 ANCESTORS = 256
-"""How far back BLOCKHASH looks."""
+"""Number of ancestors whose hashes BLOCKHASH returns."""
 PROJECT = Path(__file__).resolve().parents[2]
 
 

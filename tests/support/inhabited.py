@@ -72,7 +72,7 @@ class Inhabitants:
     staff: User
     mailed: list[str]
     secrets: list[str]
-    """Of the keys, which no log may show."""
+    """The secrets of the keys, which must not appear in a log."""
 
 
 def inhabit() -> Inhabitants:

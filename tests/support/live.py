@@ -41,7 +41,7 @@ class Api:
         )
         self._path = path
         self.worker = ""
-        """Name of the worker that gave the last answer, if that has a request id."""
+        """The worker that sent the last response, from its request id."""
 
     def __enter__(self) -> Api:
         return self

@@ -16,7 +16,7 @@ from collections import defaultdict
 from keys.metering.meter import CLIENT_ERROR, FLUSH_SECONDS, LIMITED, OK, Meter
 
 NEW_YEAR = 1_798_761_600
-"""2027-01-01T00:00:00Z: before it and after it is another minute, hour and day."""
+"""2027-01-01T00:00:00Z, where a minute, an hour and a day begin."""
 
 
 async def run(conninfo: str, seed: int, flushes: int, *ids: list[int]) -> None:

@@ -65,7 +65,7 @@ wary:   GASPRICE ISZERO PREVRANDAO ISZERO BASEFEE ISZERO OR OR PUSH @quiet JUMPI
 quiet:  STOP
 spin:   PUSH @spin JUMP
 """
-"""Balances are stored at the slot with the number of the address."""
+"""The token's source. The slot of a balance is the number of the address."""
 
 
 WARY_TOKEN = "0x" + "7d" * 20

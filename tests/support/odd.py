@@ -24,7 +24,7 @@ TEXTS: dict[str, str] = {
     "path": "../../etc/passwd",
     "statement": "'; DROP TABLE keys_apikey; --",
 }
-"""Of a form or a query."""
+"""Unusual values of a form or a query."""
 
 VALUES: dict[str, Any] = {
     **TEXTS,
@@ -41,4 +41,4 @@ VALUES: dict[str, Any] = {
     "half a character": "\ud800",
     "list of halves": ["\udfff"],
 }
-"""Of a JSON document."""
+"""Unusual values of a JSON document."""

@@ -104,7 +104,7 @@ def _elements(raw: bytes) -> bytes:
 
 
 SIZE = 64
-"""How many points of each group there are to choose from."""
+"""Number of points of each group from which inputs are chosen."""
 
 
 @cache

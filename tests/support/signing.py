@@ -42,7 +42,7 @@ MAIL = {
         "contents": "Hello, Bob!",
     },
 }
-"""After the example of EIP-712."""
+"""Typed data that is similar to the example of EIP-712."""
 
 
 def approval_of(chain_id: int) -> dict[str, Any]:

@@ -303,7 +303,7 @@ CHAIN_METHODS = """
     eth_getTransactionByHash eth_getTransactionReceipt eth_getUncleCountByBlockHash
     eth_getUncleCountByBlockNumber eth_syncing
 """
-"""Those of MetaMask's other document that the node serves."""
+"""Methods of MetaMask's other document that the node serves."""
 
 
 @pytest.mark.parametrize("method", CHAIN_METHODS.split())

@@ -31,7 +31,7 @@ from wallets.serving.store import SessionState
 NO_SESSION = {"sessionScopes": {}, "sessionProperties": {}}
 
 LOOK = "look"
-"""Names the tasks that announcements lead to."""
+"""Name of the tasks that read a session after a notification."""
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from wallets.sockets import limits
 ALICE = Signer("alice")
 SCOPE = "eip155:7"
 SOCKETS = 6
-"""Enough that both processes have some."""
+"""Number of sockets, which suffices for both processes to get some."""
 
 
 def genesis() -> dict[str, Any]:

@@ -18,7 +18,7 @@ ETHER = "0x" + "ee" * 20
 """The address of logs that eth_simulateV1 adds for transfers of ether."""
 
 NOWHERE = "0x" + "00" * 20
-"""Sender of tokens that are created, and receiver of those that are destroyed."""
+"""The zero address: sender of new tokens, and receiver of destroyed ones."""
 
 _TRANSFER = topic("Transfer(address,address,uint256)")
 _SINGLE = topic("TransferSingle(address,address,address,uint256,uint256)")

@@ -11,7 +11,7 @@ from wallets.changes import DAPP_PREFIX
 from wallets.models import Dapp
 
 Callback = Callable[[], None]
-"""Called when there may be something new to read; must not block."""
+"""Called when data may have changed. It must not block."""
 
 
 @dataclass(slots=True)

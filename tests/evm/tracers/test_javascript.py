@@ -6,7 +6,7 @@ from evm.tracers.steps import TracerError
 from tests.support.programs import ALICE, CONTRACT, OTHER, trace_call
 
 PUSHES = "6001 6000 00"
-"""PUSH1 1, PUSH1 0, STOP: what geth's own tests of this run."""
+"""PUSH1 1, PUSH1 0, STOP, as in geth's tests."""
 STORE8 = "60ff 6000 53 00"
 
 

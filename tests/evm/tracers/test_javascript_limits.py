@@ -14,7 +14,7 @@ from tests.support.programs import cpu_time_within, trace_call
 
 SECONDS = 0.3
 OVERSHOOT = 5.0
-"""Far more than the few milliseconds it takes: other load must not fail a test."""
+"""Tolerance in seconds, which is much longer than needed, because of other load."""
 
 
 def stepping(body):
@@ -180,7 +180,7 @@ HOSTILE = {
             try { owner[name] = call; } catch (error) {}
       toHex([1]);""",
 }
-"""The engine makes text of its errors where no Python may be called any more."""
+"""A program whose errors are converted to text when Python must not be called any more."""
 
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=list(HOSTILE))

@@ -29,7 +29,7 @@ ROUTES = [
     for path, item in document()["paths"].items()
     for method, operation in item.items()
 ]
-"""Method, path and scope of everything that is described."""
+"""Method, path and scope of all documented operations."""
 
 
 def there(path: str, api_key: ApiKey) -> str:

@@ -38,7 +38,7 @@ RIGHT: dict[str, Any] = {
     "is_default": False,
     "answer": "Not now.",
 }
-"""By field, something that is in order. The customer is the fixture's."""
+"""Valid values by field. The customer is that of the fixture."""
 
 BODIES = {
     "half": b'{"name": ',

@@ -24,7 +24,7 @@ FORMS: list[tuple[str, dict[str, Any], str]] = [
     ("tracing/alpha", {"tracers": "callTracer"}, "reason"),
     ("tracing/alpha", {"reason": "to see"}, "tracers"),
 ]
-"""Where a form goes, what else is in it, and the field that is filled in oddly."""
+"""Path of a form, its other fields, and the field that gets unusual texts."""
 
 QUERIES = [
     ("usage", "range"),

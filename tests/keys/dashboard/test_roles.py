@@ -50,7 +50,7 @@ NEEDED: dict[str, tuple[Role | None, Role | None]] = {
     "activity": (VIEWER, None),
     "activity_csv": (VIEWER, None),
 }
-"""The least role to look at each page, and to post its form. None: it has no such method.
+"""The least roles for GET and POST of each page. None: the page has no such method.
 
 A new page is added here. Decide who may use it, and declare it with `dashboard_page`.
 """

@@ -569,4 +569,4 @@ VALID: dict[str, bytes] = {
     "blobs, sidecar of version 0": with_sidecar(None),
     "blobs, sidecar of version 1": with_sidecar(1),
 }
-"""Transactions that break no rule, though their sender has no ether."""
+"""Transactions that follow all rules, except that their sender has no ether."""

@@ -16,7 +16,7 @@ CODES = {
     WIDE: "5b 5a 612000 52 6000 56",  # memory of 8 KiB, in each entry
     GREETING: "602a60005260206000f3",
 }
-"""Before Tangerine Whistle all gas can be handed to a call: DEEP reaches 1024."""
+"""Before Tangerine Whistle, a call can get all gas, so that DEEP reaches depth 1024."""
 
 
 def genesis(fork_at_zero: dict[str, int] | None = None) -> dict[str, object]:

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 BOUND_SECONDS = 2.0
-"""Time within which a change takes effect, or a member reports that it can't verify."""
+"""Time within which a change takes effect, or the member's epoch ends."""
 
 TIMER_SECONDS = 0.1
-"""How late a timer may be, and a log record about it."""
+"""Maximum delay of a timer, and of a log record about it."""
 
 Fact = tuple[str, str]
 
@@ -67,11 +67,11 @@ class Subscription:
     failures: list[float] = field(default_factory=list)
     effects: dict[str, float] = field(default_factory=dict)
     seen: dict[str, float] = field(default_factory=dict)
-    """When facts were known. A reload takes effect before its read has ended."""
+    """The times at which facts took effect. A reload takes effect before its read ends."""
     is_stale: bool = True
-    """Whether a reload has to be next."""
+    """Whether the next call has to be a reload."""
     facts: set[str] | None = None
-    """At the end, unless the process was killed."""
+    """The known facts at the end. None if the process was killed."""
 
 
 @dataclass
@@ -80,10 +80,10 @@ class Process:
 
     subscriptions: dict[int, Subscription] = field(default_factory=dict)
     unverified: list[list[float]] = field(default_factory=list)
-    """Begin and end of each time in which the process could not verify its streams."""
+    """Begin and end of each period in which the process had no epoch."""
     stalls: list[tuple[float, float]] = field(default_factory=list)
     delays: list[tuple[float, float]] = field(default_factory=list)
-    """Begin and end of the time for which a result of the database was waited for."""
+    """Begin and end of each wait for a delayed result of the database."""
     errors: list[str] = field(default_factory=list)
 
     def stalled(self, begin: float, end: float) -> float:

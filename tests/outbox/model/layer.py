@@ -26,7 +26,7 @@ class Disturbance(Generic[Item]):
         self._rate = rate
         self._random = random
         self._held: list[tuple[int, Item]] = []
-        """Items with the number of those that still overtake them."""
+        """Delayed items, with the number of items that are still passed on earlier."""
 
     def pass_on(self, item: Item) -> list[Item]:
         """Return the items that arrive now."""

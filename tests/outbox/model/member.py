@@ -43,7 +43,7 @@ CONNINFO = os.environ["DATABASE_URL"]
 
 TICK_SECONDS = 0.05
 STALL_SECONDS = 0.1
-"""A delay of the event loop or of a result from which it is logged."""
+"""Delays of the event loop or of a result are logged from this duration on."""
 
 _FACTS = Statement("SELECT subject FROM model_fact WHERE stream = $1", [TEXT.oid])
 

@@ -34,7 +34,7 @@ ONE = {"optionalScopes": {"eip155:1": M0, "wallet:eip155": M0}}
 TRANSFER = {"from": SIGNER, "to": "0x" + "b0" * 20, "value": hex(10**15)}
 ROUNDS = 4
 AT_ONCE = MAX_TRIES - 1
-"""Passphrases that are looked at count as wrong ones until they are found right."""
+"""Number of concurrent approvals. Each passphrase counts as wrong until it is verified."""
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ class Stage:
         self.sockets: list[WebSocketRoute] = []
         self.frames: list[dict[str, Any]] = []
         self.is_played = True
-        """Whether sockets and codes end here; if not, the service has them."""
+        """Whether the test simulates the socket and the token endpoint, instead of the service."""
         context.route("**/wallet/token", self._exchanging)
         context.route_web_socket("**/ws/dapp", self._opened)
         self.page = self.open()

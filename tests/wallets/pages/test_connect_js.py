@@ -19,7 +19,7 @@ MAKE_OLD = """() => {
     const kept = JSON.parse(localStorage.getItem(name));
     localStorage.setItem(name, JSON.stringify({ ...kept, tokenSince: 0 }));
 }"""
-"""Has the page take its token for an old one; other pages of the origin, too."""
+"""Makes the page, and other pages of the origin, treat their token as an old one."""
 
 TOKEN = """() => {
     const name = Object.keys(localStorage).find((key) => !/:(session|chain)$/.test(key));
@@ -31,7 +31,7 @@ CONNECT_ANEW = """() => {
     const kept = { token: "next", tokenSince: Date.now() };
     localStorage.setItem(name, JSON.stringify(kept));
 }"""
-"""Lets another page store a new token, about which this page gets an event later."""
+"""Makes another page store a new token. This page gets the event later."""
 
 REFUSE_AND_REPLACE = """(isSeenBefore) => {
     const name = Object.keys(localStorage).find((key) => !/:(session|chain)$/.test(key));
@@ -46,7 +46,7 @@ REFUSE_AND_REPLACE = """(isSeenBefore) => {
         return new Response("{}", { status: 400 });
     };
 }"""
-"""Has the wallet refuse a token whose successor this page sees before or afterwards."""
+"""Makes the wallet reject a token. This page sees its successor before or afterwards."""
 
 IS_OLD = """() => {
     const name = Object.keys(localStorage).find((key) => !/:(session|chain)$/.test(key));

@@ -16,7 +16,7 @@ ROUTES = {
     for pattern in urls.urlpatterns
     if pattern.name not in {"connect", "token"}
 }
-"""All but those that dapps call; `test_pairing_pages` has the one that is a page."""
+"""All routes except for those that dapps call."""
 
 
 def address(name: str, person: Person) -> str:

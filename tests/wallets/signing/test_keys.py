@@ -50,7 +50,7 @@ PBKDF2 = {
     "id": "3198bc9c-6672-5ab3-d995-4942343ae5b6",
     "version": 3,
 }
-"""Both: the test vectors of the Web3 Secret Storage definition."""
+"""The test vectors of the Web3 Secret Storage definition."""
 
 
 @pytest.mark.parametrize("document", [SCRYPT, PBKDF2], ids=["scrypt", "pbkdf2"])

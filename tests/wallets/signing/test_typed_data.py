@@ -54,7 +54,7 @@ MAIL = {
         "contents": "Hello, Bob!",
     },
 }
-"""The example of the standard itself."""
+"""The example of EIP-712."""
 
 
 def structure(members: dict[str, str], message: object, **types: object):

@@ -18,7 +18,7 @@ KEPT = {
     "auth_group",
     "auth_group_permissions",
 }
-"""What a migration ends with: it follows from the code alone, staff's groups included."""
+"""Tables that migrations fill, such as the groups of staff. Their rows are kept."""
 
 
 class Command(flush.Command):
