@@ -3,6 +3,6 @@
 Django imports this package, whose modules register their pages.
 """
 
-from nodeapi.admin import abis, blocks, deletions, networks
+from nodeapi.admin import abis, blocks, networks
 
-__all__ = ["abis", "blocks", "deletions", "networks"]
+__all__ = ["abis", "blocks", "networks"]

@@ -1,14 +1,15 @@
-"""Networks in the admin: configuration, size of the trace records, and status."""
+"""Networks in the admin: configuration, size of the trace records, status, deletion."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
@@ -18,10 +19,12 @@ from django.views.decorators.http import require_POST, require_safe
 
 from keys.accounts.acting import actor_of
 from keys.admin.actions import ConfirmForm, ObjectActions
+from keys.admin.lists import ReadOnly
 from networks.admin import NetworkAdmin
-from networks.models import Network, NetworkState
+from networks.models import Network, NetworkDeletion, NetworkState
 from networks.services import change_state
 from nodeapi.admin.new_network_form import NewNetworkForm
+from nodeapi.deletion.progress import decode
 from nodeapi.deletion.requests import (
     reason_against,
     request_deletion,
@@ -31,6 +34,7 @@ from nodeapi.deletion.requests import (
 from nodeapi.status.charts import import_charts
 from nodeapi.status.facts import network_status, newest_record_sizes, release_block
 from nodeapi.status.reorganisations import recent_reorganisations
+from nodeapi.status.troubles import percent_of
 
 admin.site.unregister(Network)
 
@@ -306,3 +310,35 @@ class RecordedNetworkAdmin(ObjectActions, NetworkAdmin):
 
 def _status_path(network: Network) -> str:
     return reverse("admin:networks_network_status", args=[network.pk])
+
+
+if TYPE_CHECKING:  # the class is generic for the type checker alone
+    _DeletionAdmin = admin.ModelAdmin[NetworkDeletion]
+else:
+    _DeletionAdmin = admin.ModelAdmin
+
+
+@admin.register(NetworkDeletion)
+class NetworkDeletionAdmin(ReadOnly, _DeletionAdmin):
+    """The deletions of networks, finished or not."""
+
+    list_display = ["slug", "name", "state", "requested_by", "requested_at"]
+    search_fields = ["slug", "name"]
+    fields = [
+        *("slug", "name", "chain_id", "requested_by", "requested_at"),
+        *("state", "updated_at", "finished_at", "progress"),
+    ]
+
+    @admin.display(description="state")
+    def state(self, deletion: NetworkDeletion) -> str:
+        if deletion.finished_at is not None:
+            return "finished"
+        if deletion.updated_at is None:
+            return "waiting for manage.py follow"
+        return f"deleting, {percent_of(deletion)} %"
+
+    @admin.display(description="tables")
+    def progress(self, deletion: NetworkDeletion) -> SafeString:
+        shown = [one for one in decode(deletion.tables) if one.about or one.deleted]
+        context: dict[str, Any] = {"tables": shown, "has_begun": True}
+        return render_to_string("admin/networks/network/tables.html", context)

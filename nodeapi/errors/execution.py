@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jsonrpc.errors import RpcError
-from nodeapi.go.durations import go_duration
+from nodeapi.go.fields import go_duration
 
 SLICE_ADVICE = "request fewer transactions with fromTx and toTx"
 

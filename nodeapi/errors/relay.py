@@ -6,7 +6,7 @@ Source: go-ethereum eth/api_backend.go, internal/ethapi/errors.go
 from __future__ import annotations
 
 from jsonrpc.errors import RpcError
-from nodeapi.go.durations import go_duration
+from nodeapi.go.fields import go_duration
 
 
 class TransactionRejected(RpcError):

@@ -6,10 +6,8 @@ poll reads the changes in the database since that block. After a reorganisation,
 the block leads to the fork point, and the logs of the blocks in between are reported as
 removed.
 
-- `state`: the state, and its JSON.
-- `storage`: the states in Redis, which deletes them 5 minutes after the last poll.
+- `storage`: the states as JSON in Redis, which deletes them 5 minutes after the last poll.
 - `changes`: the blocks and logs since a block.
-- `merging`: several arrays of logs in one.
 - `pending`: new pending transactions, which a filter at an upstream collects.
-- `filters`: creating, polling and removing filters.
+- `filters`: creating, polling and removing filters, and arrays of logs merged into one.
 """

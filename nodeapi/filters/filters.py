@@ -13,8 +13,7 @@ from networks.directory import NetworkView
 from nodeapi.errors.logs import FilterNotFound
 from nodeapi.filters.changes import ChainMoved, changed_logs
 from nodeapi.filters.pending import PendingFilters
-from nodeapi.filters.state import BLOCKS, LOGS, PENDING, FilterState
-from nodeapi.filters.storage import FilterStorage
+from nodeapi.filters.storage import BLOCKS, LOGS, PENDING, FilterState, FilterStorage
 from nodeapi.logs.filter import LogSelection
 from nodeapi.results.answers import Answer
 from nodeapi.results.spool import Spool, SpoolCount

@@ -16,7 +16,7 @@ from typing import Any
 
 from networks.directory import NetworkView, UpstreamView
 from nodeapi.documents.pending import pending_transaction
-from nodeapi.filters.state import FilterState
+from nodeapi.filters.storage import FilterState
 from nodeapi.mempool.arrivals import Arrivals
 from nodeapi.relay.bounds import CallsInFlight
 from nodeapi.upstreams.client import UpstreamClient

@@ -25,7 +25,7 @@ from nodeapi.methods.trace_options import OPTIONS, TraceOptions
 from nodeapi.results.answers import Answer, MaybeAnswer
 from nodeapi.schemas.blocks import BAD_BLOCKS
 from nodeapi.schemas.building import named
-from nodeapi.schemas.receipts import RAW_RECEIPTS_OR_NULL
+from nodeapi.schemas.logs import RAW_RECEIPTS_OR_NULL
 from nodeapi.schemas.traces import BLOCK_TRACES, TRACER_RESULT
 from nodeapi.schemas.values import BLOCK_NUMBER_OR_TAG, BLOCK_PARAMETER, DATA, HASH32
 

@@ -30,8 +30,7 @@ from nodeapi.methods.execution import run_task
 from nodeapi.methods.trace_options import trace_config
 from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
-from nodeapi.schemas.proofs import WITNESS
-from nodeapi.schemas.state import STORAGE_RANGE
+from nodeapi.schemas.state import STORAGE_RANGE, WITNESS
 from nodeapi.schemas.traces import TRACE_OPTIONS
 from nodeapi.schemas.values import (
     ADDRESS,

@@ -25,8 +25,7 @@ from nodeapi.methods.eth_state import STATE_BLOCK
 from nodeapi.methods.execution import run_task
 from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
-from nodeapi.schemas.proofs import PROOF
-from nodeapi.schemas.state import STORAGE_KEYS
+from nodeapi.schemas.state import PROOF, STORAGE_KEYS
 from nodeapi.schemas.values import ADDRESS
 
 MAX_KEYS = 1024

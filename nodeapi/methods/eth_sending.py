@@ -17,7 +17,7 @@ from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
-from nodeapi.schemas.receipts import RECEIPT
+from nodeapi.schemas.logs import RECEIPT
 from nodeapi.schemas.transactions import TRANSACTIONS
 from nodeapi.schemas.values import DATA, HASH32
 

@@ -32,7 +32,7 @@ from nodeapi.relay.relay import Relay
 from nodeapi.results.answers import Document, MaybeAnswer
 from nodeapi.schemas.blocks import UNCLE_OR_NULL
 from nodeapi.schemas.building import named
-from nodeapi.schemas.receipts import RECEIPT_OR_NULL, RECEIPTS_OR_NULL
+from nodeapi.schemas.logs import RECEIPT_OR_NULL, RECEIPTS_OR_NULL
 from nodeapi.schemas.transactions import TRANSACTION_OR_NULL
 from nodeapi.schemas.values import (
     BLOCK_NUMBER_OR_TAG,

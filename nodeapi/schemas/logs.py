@@ -1,9 +1,15 @@
-"""Logs, searches for them, filters and subscriptions."""
+"""Logs, searches for them, filters and subscriptions; receipts."""
 
 from __future__ import annotations
 
 from jsonrpc.params import Schema
-from nodeapi.schemas.building import array_of, component, object_with
+from nodeapi.schemas.building import (
+    array_of,
+    component,
+    object_with,
+    or_null,
+    sized_data,
+)
 from nodeapi.schemas.transactions import TRANSACTION
 from nodeapi.schemas.values import (
     ADDRESS,
@@ -70,3 +76,34 @@ SUBSCRIPTION_OPTIONS = component(
     ),
 )
 """The filter of a subscription to logs."""
+
+
+RECEIPT = component(
+    "Receipt",
+    object_with(
+        {
+            "blockHash": HASH32,
+            "blockNumber": QUANTITY,
+            "transactionHash": HASH32,
+            "transactionIndex": QUANTITY,
+            "type": QUANTITY,
+            "from": ADDRESS,
+            "to": or_null(ADDRESS),
+            "contractAddress": or_null(ADDRESS),
+            "effectiveGasPrice": QUANTITY,
+            "cumulativeGasUsed": QUANTITY,
+            "gasUsed": QUANTITY,
+            "status": QUANTITY,
+            "root": HASH32,
+            "blobGasUsed": QUANTITY,
+            "blobGasPrice": QUANTITY,
+            "logsBloom": sized_data(256),
+            "logs": LOGS,
+        },
+        optional="status root blobGasUsed blobGasPrice",
+    ),
+)
+
+RECEIPT_OR_NULL = or_null(RECEIPT)
+RECEIPTS_OR_NULL = or_null(array_of(RECEIPT))
+RAW_RECEIPTS_OR_NULL = or_null(array_of(DATA))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nodeapi.schemas.blocks import FORK_MEMBERS, HEADER_MEMBERS, WITHDRAWAL
 from nodeapi.schemas.building import array_of, object_with, or_null
-from nodeapi.schemas.receipts import RECEIPT
+from nodeapi.schemas.logs import RECEIPT
 from nodeapi.schemas.transactions import TRANSACTION
 from nodeapi.schemas.values import (
     ADDRESS,

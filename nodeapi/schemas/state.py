@@ -1,9 +1,9 @@
-"""Accounts and slots."""
+"""Accounts and slots, their proofs, and execution witnesses."""
 
 from __future__ import annotations
 
 from nodeapi.schemas.building import array_of, component, object_with, or_null
-from nodeapi.schemas.values import DATA, HASH32, QUANTITY
+from nodeapi.schemas.values import ADDRESS, DATA, HASH32, QUANTITY
 
 STORAGE_POSITION = component(
     "StoragePosition", {"type": "string", "pattern": "^(0x)?[0-9a-fA-F]{0,64}$"}
@@ -41,4 +41,40 @@ STORAGE_RANGE = object_with(
         ),
         "nextKey": or_null(HASH32),
     }
+)
+
+
+PROOF = component(
+    "Proof",
+    object_with(
+        {
+            "address": ADDRESS,
+            "accountProof": array_of(DATA),
+            "balance": QUANTITY,
+            "codeHash": HASH32,
+            "nonce": QUANTITY,
+            "storageHash": HASH32,
+            "storageProof": array_of(
+                object_with(
+                    {
+                        "key": {"oneOf": [QUANTITY, HASH32]},
+                        "value": QUANTITY,
+                        "proof": array_of(DATA),
+                    }
+                )
+            ),
+        }
+    ),
+)
+
+WITNESS = component(
+    "Witness",
+    object_with(
+        {
+            "headers": array_of({"type": "object"}),
+            "codes": array_of(DATA),
+            "state": array_of(DATA),
+            "keys": {"type": "null"},
+        }
+    ),
 )

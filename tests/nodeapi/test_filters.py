@@ -19,8 +19,7 @@ from networks.services import add_upstream
 from nodeapi.errors.logs import TooManyFilters
 from nodeapi.errors.relay import TooManyRelayedCalls
 from nodeapi.filters import changes, filters
-from nodeapi.filters.state import BLOCKS, FilterState
-from nodeapi.filters.storage import FilterStorage
+from nodeapi.filters.storage import BLOCKS, FilterState, FilterStorage
 from nodeapi.logs.filter import LogFilter, LogSelection
 from nodeapi.relay import bounds
 from tests.support import chains, copies
