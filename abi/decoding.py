@@ -1,7 +1,6 @@
 """Decoding of calls, their results, custom errors and logs.
 
-A name is a guess: four bytes select a function, different functions may share them, and
-a contract may do anything, whatever the name says. A definition is used only if the data
+A name is a guess: four bytes select a function, different functions may share them, and a contract need not do what the name suggests. A definition is used only if the data
 fit its types.
 """
 

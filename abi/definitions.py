@@ -34,7 +34,7 @@ _MUTABILITIES = frozenset(
 
 
 class Kind(StrEnum):
-    """What a definition describes."""
+    """The kinds of definitions."""
 
     FUNCTION = "function"
     EVENT = "event"

@@ -33,8 +33,8 @@ page."""
 class Token:
     """Symbol and decimals that a token's contract reports.
 
-    symbol: "" if it says none, or one with unusual characters.
-    decimals: None if it does not say, or more than MAX_DECIMALS.
+    symbol: "" if the contract reports none, or one with unusual characters.
+    decimals: None if the contract reports none, or more than MAX_DECIMALS.
     """
 
     symbol: str = ""

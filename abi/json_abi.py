@@ -75,7 +75,7 @@ def read_abi(text: str | bytes) -> list[Definition]:
 
 
 def _definition(number: int, entry: Any) -> Definition | None:
-    """Return what an entry defines, None for a constructor or fallback function."""
+    """Return the definition in an entry, None for a constructor or fallback function."""
     if not isinstance(entry, dict):
         raise InvalidAbi(f"Entry {number} is not an object.")
     try:

@@ -1,4 +1,4 @@
-"""Import by py-evm alone, as a racer (`bench.racers`). The chain is only in memory.
+"""Import by py-evm without our code, as a racer (`bench.racers`). The chain is only in memory.
 
     python -m bench.import_bare FOLDER
 

@@ -1,4 +1,4 @@
-"""Import speed: compared with py-evm alone, and as the state grows.
+"""Import speed, compared with py-evm's and between a small and a large state.
 
 Both comparisons alternate: each side imports a few blocks in turn, so that other load on
 the machine affects both.
@@ -46,7 +46,7 @@ def chain_folder(folder: Path, *, holders: int, blocks: int) -> Path:
 
 
 def speed(folder: Path, say: Say) -> list[Row]:
-    """Compare our importer, which verifies and stores everything, with py-evm alone."""
+    """Compare our importer, which verifies and stores everything, with py-evm."""
     say(f"import: {SPEED_LAPS * LAP_BLOCKS} blocks of {TRANSFERS} token transfers")
     chain = chain_folder(folder, holders=SPEED_HOLDERS, blocks=SPEED_LAPS * LAP_BLOCKS)
     with (

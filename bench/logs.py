@@ -1,4 +1,4 @@
-"""Searches for logs among a million, beside geth, and the cost of the log index.
+"""Searches among a million logs, compared with geth's, and the cost of the log index.
 
 geth searches in its own log index, which it builds when it starts. The processor time of
 a search includes PostgreSQL's.

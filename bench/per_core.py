@@ -1,4 +1,4 @@
-"""Rates of reads, ours beside geth's: requests per second of processor time.
+"""Rates of reads, compared with geth's: requests per second of processor time.
 
 The servers are pinned to one core and get their load in turn. The load generator has the
 other core. A ratio compares requests per second of processor time, that of the worker

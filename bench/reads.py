@@ -1,4 +1,4 @@
-"""Reads that a node answers by executing calls or by searching, beside geth."""
+"""Reads that a node answers by executing calls or by searching, compared with geth."""
 
 from __future__ import annotations
 

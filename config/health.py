@@ -1,4 +1,4 @@
-"""`/livez` and `/readyz`: whether a process is alive, and whether to send it requests.
+"""`/livez` and `/readyz`: whether a process is alive, and whether it can get requests.
 
 A process is alive if its event loop runs. It is ready if it is not shutting down, its
 database answers, and it knows all committed changes. Without Redis, or if
@@ -153,7 +153,7 @@ async def livez(scope: Scope, receive: Receive, send: Send) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a request to `/readyz` demands of networks.
+    """The conditions for networks in a request to `/readyz`.
 
     networks: slugs of the networks that must have a head.
     max_lag: largest age of their heads in seconds; None: any age.

@@ -112,7 +112,7 @@ class Pages(ASGIHandler):
                 # In the request's own thread; at the latest it is closed with the client.
                 await database_sync_to_async(connections.close_all)()
             except RuntimeError:
-                pass  # the client is gone, and with it the thread and its connections
+                pass  # the client has disconnected, and the thread and its connections are closed
             finally:
                 self._turns.release()
 

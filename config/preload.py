@@ -1,4 +1,4 @@
-"""What the fork server imports (`server.forking`): the code of all processes that serve.
+"""The imports of the fork server (`server.forking`): the code of all serving processes.
 
 Nothing is built here, so that there is neither a connection nor a thread nor an event loop
 before a fork.

@@ -48,7 +48,7 @@ class OpcodeTable(NamedTuple):
 
 
 def _entry(number: int, opcode: Any) -> Entry:
-    """Return how the loop runs an opcode."""
+    """Return the entry by which the loop executes an opcode."""
     if type(opcode) is not _FastOpcode:
         return CALL, 0, opcode
     logic, gas = opcode.logic_fn, opcode.gas_cost

@@ -168,7 +168,7 @@ def _check_blob(blob: bytes) -> None:
 
 
 def _blob_failure(blob: bytes) -> str | None:
-    """Return why bytes are not the field elements of a blob, or None if they are."""
+    """Return geth's error text for bytes that are not a blob's field elements, or None."""
     starts = range(0, len(blob), _SCALAR_BYTES)
     scalars = (blob[start : start + _SCALAR_BYTES] for start in starts)
     return next(filter(None, map(_scalar_failure, scalars)), None)
@@ -181,7 +181,7 @@ def _scalar_failure(scalar: bytes) -> str | None:
 
 
 def _point_failure(point: bytes) -> str | None:
-    """Return why 48 bytes are not a compressed G1 point, or None if they are one."""
+    """Return geth's error text for 48 bytes that are not a compressed G1 point, or None."""
     flags, x = point[0] >> 5, int.from_bytes(point, "big") % 2**381
     if flags in (0b000, 0b010):  # Flags of an uncompressed point, which is longer.
         return "short buffer"

@@ -182,7 +182,7 @@ def recover_senders(transactions: Iterable[Transaction]) -> None:
 
 
 def _encoded_length(*values: int) -> int:
-    """Return how many bytes small integers (below 2**440) take in RLP, together."""
+    """Return the total length of the RLP of small integers (below 2**440)."""
     return sum(
         1 if value < 0x80 else 1 + (value.bit_length() + 7) // 8 for value in values
     )

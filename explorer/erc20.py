@@ -119,7 +119,7 @@ class TokenReader:
     async def _call(
         self, network_id: int, block_hash: bytes, address: bytes, data: bytes
     ) -> bytes:
-        """Return what a contract returns, b"" if the call fails.
+        """Call a contract, and return its return data, b"" if the call fails.
 
         Raises: RpcError if it could not be executed in time.
         """

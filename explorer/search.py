@@ -1,6 +1,6 @@
 """Search for blocks, transactions and addresses by number, hash or prefix.
 
-Each look-up uses an index and reads a limited number of rows, whatever is searched for.
+Each look-up uses an index and reads a limited number of rows, for any search text.
 """
 
 from __future__ import annotations

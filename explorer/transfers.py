@@ -1,7 +1,7 @@
 """Token transfers of a transaction, as its logs report them.
 
 The contracts choose what they log. A transfer is shown for each log in the form of ERC-20,
-ERC-721 or ERC-1155, whatever the contract did.
+ERC-721 or ERC-1155, even if the contract has moved no tokens.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Transfers:
         return list(dict.fromkeys(found))
 
     def named(self, tokens: Mapping[bytes, Token]) -> Transfers:
-        """Return the transfers with what the contracts of ERC-20 tokens say."""
+        """Return the transfers with the symbols and decimals of ERC-20 tokens."""
         lines = [
             one
             if one.token_id
@@ -89,7 +89,7 @@ class Transfers:
 
     @property
     def has_names(self) -> bool:
-        """Whether a contract has said a symbol or its decimals."""
+        """Whether a contract reports a symbol or decimals."""
         return any(one.name != UNKNOWN for one in self.lines)
 
 

@@ -254,7 +254,7 @@ def _not_found(
 
 
 def _canonical_hash(network: Network, found: Block) -> str | None:
-    """Return the hash of the canonical block beside a side block, None without one."""
+    """Return the hash of the canonical block at a side block's height, or None."""
     if found.is_canonical:
         return None
     name = rows.canonical_hash(network, found.number)

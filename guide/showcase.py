@@ -1,6 +1,6 @@
 """Public data of the home page: heads of networks, plans, and one trace.
 
-All of it is computed at most once in a few seconds, whatever the number of visitors.
+The data is computed at most once in a few seconds, for any number of visitors.
 """
 
 from __future__ import annotations

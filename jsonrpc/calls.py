@@ -25,7 +25,7 @@ _OUR_FAULT = InternalError.code
 
 
 class Context(Protocol):
-    """Properties of a request besides its body, which methods receive."""
+    """Properties of a request other than its body. Methods receive them."""
 
     @property
     def request_id(self) -> object:

@@ -73,7 +73,7 @@ _BY_DIGEST = """
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What an API key grants access to.
+    """The access that an API key grants.
 
     networks: ids, or None for all networks.
     permits: capabilities on single networks, each with its own expiry.
@@ -158,7 +158,7 @@ class Grants:
         subscriber.at_lapse(self._may_have_missed)
 
     def resolve(self, key: str, client: str | None = None) -> Later[Grant]:
-        """Return what a key grants access to, without I/O on a cache hit.
+        """Return the access that a key grants, without I/O on a cache hit.
 
         client: the IP address that sent the key, whose lookups are limited after too
             many unknown keys; see `UnknownKeys.look_up`.

@@ -182,7 +182,7 @@ class Network(models.Model):
 
     @property
     def state_text(self) -> str:
-        """The state in words: `preparing` if that hides the network, else the state."""
+        """The state as text: `preparing` if that hides the network, otherwise the state."""
         if self.is_preparing and self.state == NetworkState.VISIBLE:
             return "preparing"
         suffix = ", preparing" if self.is_preparing else ""

@@ -149,7 +149,7 @@ def index(value: Any) -> int:
 
 def block_number(value: Any) -> int | str:
     """Decode a block parameter that is a number or a tag."""
-    # geth looks at the raw JSON, hence whatever is not a string lacks the prefix.
+    # geth checks the raw JSON, so that any other type lacks the prefix.
     if type(value) is not str:
         raise ValueError(MISSING_PREFIX)
     if value in TAGS:

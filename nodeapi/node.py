@@ -114,7 +114,7 @@ def build_node(conninfo: str | None = None) -> Node:
     )
     spooled = limits.spool_count()
     unknown_keys = UnknownKeys(settings.NODEAPI_FAILED_KEYS_PER_MINUTE)
-    # A layer of its own, because the subscriber closes all its connections after a failure.
+    # A separate layer, because the subscriber closes all its connections after a failure.
     subscriber = Subscriber(connections, channel_layers.make_backend("default"))
     directory = Directory(
         connections, subscriber, default_slug=settings.DEFAULT_NETWORK

@@ -203,7 +203,7 @@ def verify_answer(
 
 
 class _Node:
-    """What a node shows about a trusted block."""
+    """A node's data about a trusted block."""
 
     def __init__(self, block_hash: bytes, request: Request) -> None:
         self.block_hash = block_hash

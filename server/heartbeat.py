@@ -1,4 +1,4 @@
-"""Heartbeats: how a supervisor detects a hanging worker process.
+"""Heartbeats, by which a supervisor detects a hanging worker process.
 
 While it serves, a worker's event loop writes a byte to a pipe twice a second. Its
 supervisor reads the pipe regularly and adds up the time without a byte. This detects an

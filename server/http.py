@@ -222,7 +222,7 @@ class HttpProtocol(asyncio.Protocol):
         if self._discarded is not None:
             return DISCARD_SECONDS
         if self._request is not None:
-            return float("inf")  # it has limits of its own
+            return float("inf")  # uvicorn's WebSocket protocol has its own limits
         if self._reader.begun or self._is_first:
             return HEADER_SECONDS
         return float("inf") if self._answers_page else KEEP_ALIVE_SECONDS
@@ -380,7 +380,7 @@ class HttpProtocol(asyncio.Protocol):
         """Pass bytes to uvicorn's protocol."""
         self._inner.data_received(data)
         if self.transport.get_protocol() is not self and not self._is_lost:
-            # It is a WebSocket now, which has limits of its own. Clients send nothing
+            # It is a WebSocket now, which has its own limits. Clients send nothing
             # before its handshake is complete.
             self._inner = None
             self._is_lost = True

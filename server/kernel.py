@@ -26,7 +26,7 @@ def reset(transport: asyncio.Transport) -> None:
 if sys.platform == "linux":
 
     def unacknowledged_bytes(transport: asyncio.Transport) -> int:
-        """Return how many bytes the kernel holds that the client has not acknowledged.
+        """Return the number of sent bytes that the client has not acknowledged.
 
         Source: SIOCOUTQ in tcp(7), which has the number of TIOCOUTQ.
         """

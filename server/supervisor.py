@@ -159,7 +159,7 @@ class _Process:
         self._is_closed = False
 
     def complaint(self, passed_seconds: float, hang_seconds: float) -> str | None:
-        """Return why the process has to be replaced, or None.
+        """Return the reason for replacing the process, or None.
 
         passed_seconds: since the last call.
         hang_seconds: longest time without a heartbeat; 0: no limit.

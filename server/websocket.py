@@ -132,7 +132,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     def data_received(self, data: bytes) -> None:
         """Parse the request of the handshake, or the first slice of the frames.
 
-        The request comes from uvicorn's HTTP protocol, alone and whole.
+        The request comes from uvicorn's HTTP protocol, complete and without other bytes.
         """
         if not self.handshake_initiated:
             super().data_received(data)

@@ -178,7 +178,7 @@ def _open_as_many_as_allowed() -> None:
     The default soft limit is often 1024, which is enough for a thousand dapps only.
     """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(ValueError, OSError):  # macOS says "no limit" and allows less
+    with suppress(ValueError, OSError):  # macOS reports "no limit" but enforces one
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 

@@ -1,7 +1,6 @@
 """The wallet's Channels consumers: `/ws/dapp` for dapps, `/ws/ui` for users' pages.
 
-A consumer handles one connection: its handshake, its frames and its end. What the
-sockets of a process share, it gets from `wallets.routing`: the hub, which writes to many
+A consumer handles one connection: its handshake, its frames and its end. It gets the shared objects of a process from `wallets.routing`: the hub, which writes to many
 sockets at once, and the open inboxes.
 """
 

@@ -46,7 +46,7 @@ _WITHOUT_TRACER = frozenset(
 
 
 def offer_to(user_id: int) -> Offer:
-    """Return what a user can grant to dapps."""
+    """Return the methods and events that a user can grant to dapps."""
     with_key = Keystore.objects.filter(account__user_id=user_id)
     return wallet_offer(can_sign=with_key.exists())
 
@@ -64,7 +64,7 @@ def without_unsignable(user_id: int, granted: Scopes) -> Scopes:
 
 
 def wallet_offer(*, can_sign: bool) -> Offer:
-    """Return what can be granted, the networks in the order of their creation.
+    """Return the grantable methods and events by scope, the oldest network first.
 
     can_sign: whether any of the user's accounts has a key.
     Traces are offered on networks on which staff have granted them to the wallet's API

@@ -32,7 +32,7 @@ _TIMESTAMP = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the wallet can grant in one scope, in the order in which it is granted.
+    """The methods and events that the wallet can grant in one scope, in their order.
 
     on_request: methods that are granted only if the request names them.
     """

@@ -4,5 +4,5 @@
 class ServiceError(Exception):
     """Raised when a service can't be started or stopped.
 
-    The message says how to solve the problem.
+    The message explains how to solve the problem.
     """

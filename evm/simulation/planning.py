@@ -170,7 +170,7 @@ def header_before_execution(
     )
     if not fork.has_blobs:
         return header, fork
-    # A parent before Cancun has no excess, whatever its base fee.
+    # A parent before Cancun has no excess blob gas.
     excess = 0
     if parent.excess_blob_gas is not None:
         excess = next_excess_blob_gas(

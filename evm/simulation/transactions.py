@@ -23,7 +23,7 @@ LEGACY_CHAIN_ID = (2**64 - 35) // 2
 
 @dataclass(slots=True, eq=False)
 class UnsignedTransaction(Transaction):
-    """A transaction whose signature is zero, with the sender beside it."""
+    """A transaction whose signature is zero. The sender is a separate field."""
 
     caller: Address = ZERO_ADDRESS
 

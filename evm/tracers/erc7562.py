@@ -268,6 +268,6 @@ def _address(word: int) -> bytes:
 
 
 def _slots(counts: Mapping[int, int]) -> str:
-    """Return how often slots were accessed, as JSON."""
+    """Return the number of accesses of each slot, as JSON."""
     members = [f'"0x{slot:064x}":{count}' for slot, count in sorted(counts.items())]
     return f"{{{','.join(members)}}}"

@@ -282,6 +282,6 @@ def watch_opcodes(table: OpcodeTable) -> OpcodeTable:
         _, gas, operation = entries[number]
         if not isinstance(operation, InvalidOpcode):
             wrapped = wrap(operation, OPCODES[number].taken, gas)
-            # The wrapped operation is a function of the frame, whatever it was before.
+            # The wrapped operation always is a function of the frame.
             entries[number] = OPERATE, gas, wrapped
     return table._replace(entries=tuple(entries))

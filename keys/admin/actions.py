@@ -1,4 +1,4 @@
-"""Admin actions on an object's own page, beside those on selected rows of a list."""
+"""Admin actions on an object's own page, in addition to those on rows of a list."""
 
 from __future__ import annotations
 

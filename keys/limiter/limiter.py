@@ -305,7 +305,7 @@ class Limiter:
         wanted: int,
         returned: int = 0,
     ) -> Outcome:
-        """Take credits from the bucket in Redis, in an outage from the local copy."""
+        """Take credits from the bucket in Redis, or from its local copy during an outage."""
         lease.limits, lease.refusal = limits, None
         debt, lease.debt = lease.debt, 0
         request = {"needed": needed, "lease": wanted, "returned": returned - debt}

@@ -16,7 +16,7 @@ from legible.fields import EmailField
 
 
 class Role(models.TextChoices):
-    """What a member may do in a customer account. The values never change."""
+    """The role of a member in a customer account. The values never change."""
 
     OWNER = "owner", "owner"
     DEVELOPER = "developer", "developer"

@@ -26,7 +26,7 @@ def signup_is_open() -> bool:
 def may_explore(context: Context, user: Any) -> bool:
     """Return whether the explorer shows at least one network to a visitor.
 
-    A view that knows whether a network is public says so as `explorer_is_public`.
+    A view can set `explorer_is_public` in the context to save a query.
     """
     if isinstance(user, User) and (user.is_staff or may_trace_somewhere(user)):
         return True

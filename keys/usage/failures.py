@@ -37,7 +37,7 @@ class FailedCall:
 
     @property
     def reason(self) -> str:
-        """The error in words: rate_limited, or "invalid params" without a reason."""
+        """The error as text: its reason, such as rate_limited, or words such as "invalid params"."""
         if self.code == REVERT_CODE:
             return "execution reverted"
         if not self.error[:1].isupper():

@@ -175,7 +175,7 @@ addresses from a decoded argument."""
 
 
 def _unless_preparing(method: Method) -> Method:
-    """Return the method as it is while a network is preparing."""
+    """Return the variant of a method for networks that are preparing."""
     if method.name in _WHILE_PREPARING:
         return method
     return replace(method, handler=_refuse, capability=None, is_slow=False)

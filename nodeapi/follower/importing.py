@@ -67,7 +67,7 @@ class Fault(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """The block at which the import of a line ends, and the reason in words.
+    """The block at which the import of a line ends, and the reason as text.
 
     senders: ids of the upstreams that have sent the block just now, if it is invalid.
     """
@@ -339,7 +339,7 @@ class LineImport:
         try:
             block = self._importer.add(fetched.raw, step.following)
         except UnknownParent:
-            # The line is linked by verified hashes, so that this is an error of ours.
+            # The line is linked by verified hashes. Therefore this is an internal error.
             raise
         except InvalidBlock as error:
             self._status.quarantined(point, fetched.upstream_id, error.summary)

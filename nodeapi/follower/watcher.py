@@ -263,7 +263,7 @@ class Watcher:
         except (WrongBlock, TimeoutError):
             return self._became_unavailable(0.0)
         except Exception as error:
-            # An error of ours must not end the watch.
+            # An internal error must not stop the polls.
             logger.exception("polling upstream %s failed", self.upstream.id)
             self.failed(type(error).__name__)
             return self._became_unavailable(0.0)

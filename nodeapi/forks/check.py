@@ -238,7 +238,7 @@ def _natural(value: Any) -> int:
 
 
 def _name(value: str) -> str:
-    """Return a contract's name as it is shown in sentences."""
+    """Return a contract's name for use in a sentence."""
     if len(value) > 64 or not (value.isascii() and value.replace("_", "").isalnum()):
         raise ValueError
     return value

@@ -43,7 +43,7 @@ _PRECOMPILE_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Genesis:
-    """What fork ids depend on besides the schedule.
+    """The data that fork ids depend on, in addition to the schedule.
 
     config: of genesis.json. hash, timestamp: of block 0.
     """

@@ -1,5 +1,5 @@
 """Frames of WebSockets, written to a client without waiting for it.
 
-`wire` writes them, `writer` keeps the limits for unread bytes, and `close_codes` says why a
-socket is closed.
+`wire` writes them, `writer` keeps the limits for unread bytes, and `close_codes` defines the reasons for
+closing a socket.
 """

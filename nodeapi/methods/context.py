@@ -122,7 +122,7 @@ class Context:
 
     @property
     def customer(self) -> int:
-        """The id of the account that takes turns with others, whichever key it uses.
+        """The id of the customer account, whose calls take turns with those of other accounts.
 
         It is the key's owner, or the user of the wallet, whose key has no such owner.
         """

@@ -145,7 +145,7 @@ def _filters(context: Context) -> Filters:
 
 
 def _selection(context: Context, criteria: dict[str, Any]) -> LogSelection:
-    """Return which new logs a filter with criteria reports.
+    """Return the selection of new logs that a filter reports.
 
     The key's allowlist may have become stricter since the filter was created.
 

@@ -90,7 +90,7 @@ async def _logs_in_range(context: Context, criteria: LogCriteria) -> Answer:
     if first == last:
         block_hash = await store.canonical_hash(network_id, first)
         if block_hash is None:
-            return NO_LOGS  # the head has gone back since
+            return NO_LOGS  # the head has moved back in the meantime
         return await _logs_of_block(context, block_hash, criteria)
     return await store.logs_between(
         network_id, first, last, criteria.wanted, owner=context.customer

@@ -1,4 +1,4 @@
-"""Tasks that methods have executed in worker processes, with their cache and their price.
+"""Execution of methods' tasks in worker processes, with a cache and prices.
 
 The outcome of a task at a block never changes. It is cached by the block's hash and the
 arguments, lasting failures included, and requests for the same task share its execution.

@@ -68,7 +68,7 @@ class LogCriteria:
         return found
 
     def new_logs(self) -> LogSelection:
-        """Return which logs of new blocks match the criteria.
+        """Return the selection of logs in new blocks.
 
         Raises: TooManyAlternatives; InvalidParams if the criteria select no new blocks.
 

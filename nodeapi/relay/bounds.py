@@ -75,7 +75,7 @@ class SharedReads:
     def _end(self, key: Hashable, task: asyncio.Task[Any]) -> None:
         del self._reading[key]
         if not task.cancelled():
-            task.exception()  # otherwise asyncio would log it if all callers are gone
+            task.exception()  # otherwise asyncio would log the error if all callers have disconnected
 
 
 class ShortCache(Generic[Key, Value]):

@@ -119,7 +119,7 @@ def _example(
 
 
 def content_descriptor(param: Param) -> dict[str, Any]:
-    """Return how a document describes a parameter."""
+    """Return the description of a parameter in the document."""
     described = {"summary": param.summary} if param.summary else {}
     return {
         "name": param.name,

@@ -67,7 +67,7 @@ class SocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels 
             raise StopConsumer from rejected
 
     async def websocket_disconnect(self, message: Mapping[str, Any]) -> None:
-        """End the consumer. `leave` is called whatever ends it."""
+        """End the consumer. `leave` is called in any case."""
         raise StopConsumer
 
     async def leave(self) -> None:

@@ -93,7 +93,7 @@ class Hub(Audience, Protocol):
         """Size of the longest result."""
 
     def network(self, network_id: int) -> NetworkView | None:
-        """Return a network as it is now, None if it was removed."""
+        """Return a network's current state, None if it was removed."""
 
 
 class NodeSubscription(Subscription):
@@ -171,7 +171,7 @@ class Peer:
         return network
 
     def resolved(self) -> Later[Grant]:
-        """Return the grant of the socket's key as it is now.
+        """Return the current grant of the socket's key.
 
         Fails like `Grants.resolve`.
         """

@@ -27,7 +27,7 @@ _BAD = ("backing off", "failing", "behind")
 class Trouble:
     """A network or an upstream that needs attention.
 
-    what: a few words. detail: an error or a number, or "".
+    what: a short description of the problem. detail: an error or a number, or "".
     """
 
     network: Network

@@ -114,7 +114,7 @@ class TraceReads(Reads):
         cache_key: CacheKey | None,
         row: Row | None,
     ) -> Later[Answer | None]:
-        """Return the answer made of a row of `record_queries.short_trace`."""
+        """Return the answer that a row of `record_queries.short_trace` contains."""
         if row is None:
             return DONE  # not cached: the block may be imported later
         block_id, count, size = (read_int8(column or b"") for column in row[:3])
@@ -129,7 +129,7 @@ class TraceReads(Reads):
     def _transaction_answer(
         self, kind: RecordKind, index: int, cache_key: CacheKey, row: Row | None
     ) -> Later[Answer | None]:
-        """Return the answer made of a row of `record_queries.short_trace`."""
+        """Return the answer that a row of `record_queries.short_trace` contains."""
         if row is None:
             return DONE
         block_id, count, size = (read_int8(column or b"") for column in row[:3])

@@ -113,10 +113,10 @@ class QueuedTask:
 
     @property
     def may_share(self) -> bool:
-        """Whether it may share a message with other tasks.
+        """Whether the task may share a message with other tasks.
 
-        If a worker was lost with several tasks, each of them is executed alone
-        afterwards. So no task is lost because of another one.
+        If a worker dies with several tasks, each of them is then sent in its own message.
+        Therefore no task fails because of another one.
         """
         return self.timeout <= SHORT_SECONDS and not self.attempts
 

@@ -92,7 +92,7 @@ class Worker:
 
     def serve(self) -> None:
         """Execute jobs until the socket is closed."""
-        with suppress(ConnectionError):  # the service has gone
+        with suppress(ConnectionError):  # the service has closed the socket
             self._serve()
 
     def _serve(self) -> None:
@@ -206,7 +206,7 @@ class Worker:
             # The exit frees the memory.
             os._exit(wire.OUT_OF_MEMORY_STATUS)
         except ConnectionError:
-            raise  # the service has gone
+            raise  # the service has closed the socket
         except Exception:
             logger.exception("trace worker: job on 0x%s failed", job.block_hash.hex())
             return wire.CRASHED, b""

@@ -102,7 +102,7 @@ async def _read(response: httpx.Response, max_bytes: int) -> bytes:
     """Return the body of a response that may contain JSON-RPC."""
     status = response.status_code
     if status == HTTPStatus.TOO_MANY_REQUESTS or status // 100 in (3, 5):
-        # A 5xx may come from a proxy. Its body says nothing about the call.
+        # A 5xx may come from a proxy. Its body does not describe the call.
         raise UpstreamUnavailable(
             f"HTTP status {status}",
             status=status,

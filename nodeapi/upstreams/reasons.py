@@ -1,4 +1,4 @@
-"""Reasons of failed connections in words, without the error's own text.
+"""Texts for failed connections, without the error's own text.
 
 That text may contain the URL of an upstream, and with it a secret.
 """
@@ -35,8 +35,8 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 def reason_of(error: BaseException) -> str:
     """Return the reason of a failed connection. Otherwise, return the error's type.
 
-    The innermost cause says most: httpx raises the same error for an unknown host name
-    and for a refused connection.
+    The innermost cause is the most precise one: httpx raises the same error for an unknown
+    host name and for a refused connection.
     """
     return _known(error) or type(error).__name__
 

@@ -122,8 +122,8 @@ def _seen(error: Mapping[str, Any]) -> dict[str, Any]:
 class Viem(NodeProgram):
     """viem, which repeats a request up to three times.
 
-    It repeats by status and by code; of a batch with a status that is no success, which
-    has as many answers as calls, it shows the status alone.
+    The status and the error code decide about repetitions. For a batch with an error status,
+    it reports only the status.
     Source: shouldRetry in viem/utils/buildRequest.ts, viem/utils/rpc/http.ts
     """
 
@@ -188,10 +188,10 @@ class Ethers(NodeProgram):
 
 
 class Cast:
-    """Foundry's command line, which stands for alloy.
+    """Foundry's command line, which uses alloy.
 
-    It takes a 402 for a demand of payment and says only that. A header that is not found
-    is for it one that a lagging node will find.
+    It reports a 402 as a demand for payment. If a header is not found, it assumes a lagging
+    node, and repeats the request.
     Source: RateLimitRetryPolicy and TransportErrorKind in alloy-transport
     """
 

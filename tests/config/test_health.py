@@ -132,7 +132,7 @@ def test_a_process_that_is_to_leave_says_so_while_it_still_answers():
             assert answer.status_code == 503
             assert answer.json() == {"status": "draining"}
             assert answer.headers["connection"] == "close"
-            new = web.get(f"{running.base_url}/livez")  # on a connection of its own
+            new = web.get(f"{running.base_url}/livez")  # on a separate connection
             assert (new.status_code, new.headers["connection"]) == (200, "close")
         wait_until(lambda: _has_ended(worker))
         assert time.monotonic() - told > 4.5

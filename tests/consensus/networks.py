@@ -96,7 +96,7 @@ def genesis_config(
 
 
 def _forks(network: str) -> dict[str, Any]:
-    """Return when each fork of the network begins, by its key in the config."""
+    """Return the activation of each fork of the network, by its key in the config."""
     if _canonical(network) in KEYS:
         return _through(_canonical(network))
     transition = _TRANSITION.fullmatch(network)

@@ -19,7 +19,7 @@ class Status(Enum):
 class Verdict:
     """The outcome of one test.
 
-    detail: what differed, the network's name, or the format's name; empty when passed.
+    detail: the difference, the network's name, or the format's name; empty if passed.
     """
 
     name: str

@@ -67,7 +67,7 @@ GENESIS = {
 def compare(
     name: str, inputs: int, seconds: float, geth_url: str | None, part: int
 ) -> tuple[int, list[str]]:
-    """Return how many inputs were compared in one process, and what differs.
+    """Return the number of inputs compared in one process, and the differences.
 
     geth_url: of a geth to compare with; None for py-evm. part: the seed, together with
     the name.

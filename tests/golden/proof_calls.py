@@ -45,7 +45,7 @@ def calls_to(chain: Chain) -> Iterator[Call]:
             for place in (hex(number - 1), {"blockHash": name}):
                 yield Call("proofs", "eth_getProof", [address, keys, place])
         for account in sorted(storage)[:_ACCOUNTS_PER_BLOCK]:
-            # geth returns the storage before the block, whatever the index. This service
+            # geth returns the storage before the block for any index. This service
             # returns that before the transaction, after the block's system calls.
             if account in _SYSTEM_CONTRACTS or not block.transactions:
                 continue

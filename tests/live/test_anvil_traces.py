@@ -1,6 +1,6 @@
 """`trace_` and `ots_` methods, compared with anvil's for a chain that both have executed.
 
-The functions below "The form of ours" and `Nodes.flat_trace` convert anvil's results to
+The functions below "Conversion to our format" and `Nodes.flat_trace` convert anvil's results to
 our format, and document the differences.
 """
 
@@ -249,7 +249,7 @@ def test_searches_find_the_same_transactions(both: Nodes) -> None:
                 both.compare(f"{method} {account}", places(ours), places(anvils))
 
 
-# The form of ours
+# Conversion to our format
 
 
 def state_change(change: Json, ours: Json) -> Json:

@@ -59,7 +59,7 @@ class Sidecar:
         return self._hashes * count
 
     def attach(self, raw: bytes, count: int) -> bytes:
-        """Return a signed transaction as it is sent, with its blobs."""
+        """Return a signed transaction in the network form, with its blobs."""
         parts = [
             part * count if isinstance(part, list) else part for part in self._parts
         ]

@@ -166,7 +166,7 @@ def test_blobs_of_pooled_transactions_are_in_the_bundle(api, blocks, version):
     assert payload["transactions"] == [text(raw)]
     assert payload["blobGasUsed"] == hex(GAS_PER_BLOB)
     assert payload["blockHash"] == text(block.header.hash)
-    # From Osaka on, there is a proof for each cell, whatever was sent.
+    # From Osaka on, there is a proof for each cell, even if the sidecar had one per blob.
     assert found["blobsBundle"] == {
         "commitments": [text(GENERATOR)],
         "proofs": [text(COMMITMENT)] * 128,

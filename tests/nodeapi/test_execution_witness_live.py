@@ -114,7 +114,7 @@ class PathsOfWitness:
 def root_from_witness(
     block: Block, config: ChainConfig, witness: dict[str, Any]
 ) -> bytes:
-    """Execute a block with its witness alone, and return the state root."""
+    """Execute a block using only its witness, and return the state root."""
     state = WitnessState(witness)
     is_merged = block.header.difficulty == 0
     fork = config.fork_at(block.header.number, block.header.timestamp, is_merged)

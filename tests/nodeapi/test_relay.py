@@ -314,7 +314,7 @@ def test_pending_block_is_an_upstreams_with_null_where_it_is_not_known_yet(node)
 
 
 def reads(node: Node) -> list[int]:
-    """Return how often the pending block was read from each upstream."""
+    """Return the number of reads of the pending block from each upstream."""
     return [
         upstream.calls.count(("eth_getBlockByNumber", ["pending", True]))
         for upstream in node.upstreams

@@ -130,7 +130,7 @@ def test_code_is_read_together_with_its_account(
 def test_code_that_is_not_cached_with_its_account_is_read(
     network: Network, settings: Any
 ) -> None:
-    settings.NODEAPI_CACHE_BYTES = 600  # one account, and no code beside it
+    settings.NODEAPI_CACHE_BYTES = 600  # one account, without its code
     with serving() as running:
         for _ in range(2):
             assert account(running, network, TOKEN, at("one")) == contract(1, CODE)

@@ -1,4 +1,4 @@
-"""Suggested tips and fees as of the head, of chains that are imported step by step."""
+"""Suggested tips and the fees of the head, for chains that are imported step by step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A committed change takes effect within two seconds, whatever happens to messages."""
+"""A committed change takes effect within two seconds, even if messages are lost."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def record(case: Case) -> tuple[RecordedCase, dict[bytes, bytes]]:
     """Execute a case. Return its trace record, and all code by hash."""
     world, recorder = World(case.state), Recorder()
     execution = case.execution(world, recorder)
-    # The block has as much gas left as the transaction may use, whatever its limit is.
+    # The block's gas limit does not restrict the transaction.
     execution.gas_used = case.header.gas_limit - case.transaction.gas
     execution.apply_transaction(case.transaction)
     (kept,) = recorder.records

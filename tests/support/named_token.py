@@ -97,7 +97,7 @@ def domain_of(chain_id: int) -> dict[str, Any]:
 
 
 def import_token_chain(slug: str, chain_id: int) -> ChainBuilder:
-    """Import a chain with the token, of which SIGNER has some, besides ten ether."""
+    """Import a chain with the token. SIGNER has some tokens and ten ether."""
     members = [
         ("name", "string"),
         ("version", "string"),

@@ -1,4 +1,4 @@
-"""What the fork server of the tests imports: that of the service, with the setup of KZG.
+"""The imports of the tests' fork server: those of the service, and the setup of KZG.
 
 Trace workers load the setup when they are idle, which takes up to 2 s of each server.
 """

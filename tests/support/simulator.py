@@ -81,7 +81,7 @@ class Simulator(ChainNode):
         return self.head
 
     def announce(self) -> int:
-        """Notify the subscribers of the head. Return how many there are."""
+        """Notify the subscribers of the head, and return their number."""
         if not self.server.sockets:
             return 0
         return self.server.notify("newHeads", self.head_document())

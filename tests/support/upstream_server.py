@@ -141,10 +141,10 @@ class UpstreamServer:
         return {"http": self.http_url, "ws": self.ws_url}[scheme]
 
     def count(self, method: str) -> int:
-        """Return how often a method was called."""
+        """Return the number of calls of a method."""
         return [name for name, _ in self.calls].count(method)
 
-    # What the server does by itself, called by other threads
+    # Actions of the server that other threads call
 
     def notify(self, kind: str, result: Any) -> int:
         """Send a notification to all subscriptions of a kind; return their number."""

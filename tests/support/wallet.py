@@ -200,7 +200,7 @@ class Rig:
         return created
 
     def session(self, socket: Socket | None = None) -> Any:
-        """Return what wallet_getSession returns."""
+        """Return the result of wallet_getSession."""
         return self.result(socket or self.s1, "wallet_getSession", {})
 
     def invoke(self, scope: str, method: str, *params: Any) -> dict[str, Any]:

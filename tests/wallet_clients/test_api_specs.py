@@ -179,7 +179,7 @@ async def test_errors_are_those_that_are_listed(
 
 @scenario
 async def test_other_examples_are_answered(owner: Owner) -> None:
-    """Their only call reads a balance, without naming the account."""
+    """The examples of wallet_invokeMethod only read a balance, without naming the account."""
     async with await owner.connect() as client:
         await owner.create(client, "eip155:1")
         (call,) = examples("wallet_invokeMethod")

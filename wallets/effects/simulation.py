@@ -114,7 +114,7 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What a transaction would do after a block.
+    """The effects that a transaction would have after a block.
 
     base: that block, None if no block could include the transaction.
     failure: why it would fail, as text of the contract or of this service; "" otherwise.
@@ -254,7 +254,7 @@ def _call(sender: str, transaction: Transaction) -> dict[str, Any]:
 
 
 def _price(transaction: Transaction, base_fee: int) -> int:
-    """Return what a transaction pays for a unit of gas."""
+    """Return the price per gas that a transaction pays."""
     most = transaction.max_fee_per_gas
     return min(most, base_fee + transaction.max_priority_fee_per_gas)
 

@@ -51,7 +51,7 @@ async def decision_on(
 
 
 async def _withdraw_when_cancelled(context: Context, request: ConsentRequest) -> None:
-    """Withdraw a request when its call is cancelled; a decided one stays as it is."""
+    """Withdraw a request when its call is cancelled, unless it is decided already."""
     await context.cancelled.wait()
     while True:
         with suppress(DatabaseError):

@@ -120,7 +120,7 @@ def _merged(
 
 
 def _granted(context: Context, outcome: RequestOutcome) -> Answer:
-    """Return the session as granted by the request, whatever has changed since."""
+    """Return the session that the request has granted, without later changes."""
     granted = orjson.loads(outcome.outcome)
     moment = granted["expires_at"]
     session = SessionState(

@@ -168,7 +168,7 @@ def _show(
 ) -> HttpResponse:
     """Return the consent page, or the outcome of a request that is closed.
 
-    After an invalid choice the boxes are as the user has left them.
+    After an invalid choice, the checkboxes keep the user's values.
     """
     if not ConsentRequest.objects.pending().filter(pk=found.pk).exists():
         return show_closed(request, found, status)

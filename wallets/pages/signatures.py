@@ -1,4 +1,4 @@
-"""The page on which a user signs: the subject in words, and a passphrase field."""
+"""The page of a signature request: a description of the data, and a passphrase field."""
 
 from __future__ import annotations
 

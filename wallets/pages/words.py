@@ -24,7 +24,7 @@ NEW = timedelta(days=1)
 class GroupWords(NamedTuple):
     """Title and explanation of a permission's checkbox.
 
-    title: what the dapp may do. short: the same beside a number of methods.
+    title: the permitted actions. short: a shorter title, next to a number of methods.
     """
 
     title: str

@@ -150,7 +150,7 @@ def delete_key(*, account: Account, cause: Cause) -> None:
 
 
 def tries_left(account: Account) -> int:
-    """Return how many wrong passphrases are left before the account is locked."""
+    """Return the number of wrong passphrases after which the account is locked."""
     keystore = Keystore.objects.filter(account=account).first()
     return 0 if keystore is None else max(0, MAX_TRIES - keystore.tries)
 

@@ -225,7 +225,7 @@ def _guess(code: str, remote_address: str | None) -> Pairing | None:
 
 @transaction.atomic
 def _take(code: str, kind: DappKind) -> Pairing | None:
-    """Consume a code and commit, whatever happens next; return None if it is invalid."""
+    """Consume a code and commit immediately. Return None if the code is invalid."""
     now = timezone.now()
     usable = Pairing.objects.filter(kind=kind, used_at=None, expires_at__gt=now)
     pairing = (

@@ -1,7 +1,6 @@
 """Transactions: signed with the user's passphrase, and sent to the network's nodes.
 
-The hash is stored before the transaction is sent. So the dapp and the user's log can
-name the transaction, whatever happens then.
+The hash is stored before the transaction is sent. Therefore the dapp and the user's log can name the transaction even after a failure.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What a serving process holds for the wallet: reads, notifications, periodic clean-up."""
+"""The wallet's part of a serving process: reads, notifications, periodic clean-up."""

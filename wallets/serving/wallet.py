@@ -55,7 +55,7 @@ RETRY_SECONDS = 1.0
 
 @dataclass(slots=True)
 class Wallet:
-    """The parts that the wallet's methods use, besides the node's."""
+    """The wallet's parts that its methods use, in addition to those of the node."""
 
     node: Node
     store: WalletStore

@@ -68,7 +68,7 @@ REPEATED = "The message contains the words of a login more than once."
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """What the page of a login message says.
+    """The facts that the page of a login message shows.
 
     site: the site that the first line names; "" if it names none.
     is_elsewhere: whether another dapp than that site requests the signature.
@@ -83,7 +83,7 @@ class Login:
 def read_login(
     message: bytes, *, origin: str, address: str, chain_id: str, now: datetime
 ) -> Login | None:
-    """Return what is to be said about a message, None if it is no login message.
+    """Return the facts to show about a message, None if it is not a login message.
 
     origin: of the web page that requests the signature; "" for a program.
     address: of the account that signs. chain_id: of the request's scope, as digits.
@@ -116,7 +116,7 @@ def read_login(
 
 
 def _count_phrases(text: str) -> int:
-    """Return how often a text contains the phrase, or what looks like it.
+    """Return the number of occurrences of the phrase, including look-alikes.
 
     Only letters are compared, without case and accents. One outside ASCII can look like
     any other letter.

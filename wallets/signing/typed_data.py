@@ -87,7 +87,7 @@ class TypedData:
 
     @property
     def chain_id(self) -> int | None:
-        """The chain for which the signature is valid, None if the domain does not say."""
+        """The chain for which the signature is valid, None if the domain has no chain id."""
         found: int | None = self.domain.get("chainId")
         return found
 

@@ -102,7 +102,7 @@ def test_pages_name_the_plan_and_what_it_allows(customer: Customer) -> None:
 def test_customer_makes_so_many_keys_and_no_more(customer: Customer, settings) -> None:
     settings.KEYS_PER_CUSTOMER = 2
     form = {"name": "more"}
-    for _ in range(2):  # beside the key that staff have issued
+    for _ in range(2):  # in addition to the key that staff have issued
         assert customer.client.post("/dashboard/keys/new", form).status_code == 302
     refused = customer.client.post("/dashboard/keys/new", form)
     assert "You can create at most 2 keys" in text(refused)

@@ -197,7 +197,7 @@ def test_pending_blocks_and_their_tags_are_one_commit() -> None:
 
 
 def published(slug: str) -> int:
-    """Return how many entries the stream of a network's blocks has."""
+    """Return the number of entries in the stream of a network's blocks."""
     network = Network.objects.get(slug=slug)
     return Stream.objects.get(name=blocks_stream(network.pk)).last_number
 

@@ -1,5 +1,5 @@
 """States after blocks in worker processes: on all branches, before and after a
-reorganisation, and calls beside transactions of blocks that were built on them."""
+reorganisation, and calls, compared with transactions of blocks that were built on them."""
 
 from __future__ import annotations
 

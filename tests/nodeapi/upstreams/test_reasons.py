@@ -1,4 +1,4 @@
-"""Reasons of failed connections in words."""
+"""Texts for failed connections."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The signature covers the displayed values, whatever names a dapp chooses.
 
-The digest is computed here a third time, from the fields that the page shows, and the
-signature has to be one of that digest.
+The tests compute the digest from the displayed fields, and check that the signature is
+one of that digest.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Typed data of well-known kinds, in one sentence: who is allowed to do what.
+"""Descriptions of well-known kinds of typed data: which address gets which permission.
 
 `recognize` compares the encoded type and the domain with those of the kinds in this
 package. Only exact matches are described, so that a look-alike is shown as unknown data.

@@ -37,7 +37,7 @@ class Reading:
 class Summary:
     """A description of typed data.
 
-    main: who is allowed to do what, in one sentence.
+    main: one sentence about the permission that the signature gives.
     items: further sentences, such as the tokens of a batch.
     warnings: sentences about unusual values.
     notes: readable forms of values by their path, such as `details/amount`.

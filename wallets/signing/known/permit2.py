@@ -37,7 +37,7 @@ _VALUES = ({"name": "Permit2", "verifyingContract": PERMIT2},)
 
 
 def _allowed(details: Mapping[str, Any], reading: Reading) -> Sentence:
-    """Return what one entry of a permit allows, and until when."""
+    """Return the phrases for the allowance of one entry of a permit, and its expiry."""
     token, amount, end = (details[key] for key in ("token", "amount", "expiration"))
     if amount == 0:
         return sentence("no more of {}", token_name(token, reading.tokens))

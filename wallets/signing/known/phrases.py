@@ -143,7 +143,7 @@ def until(seconds: int, now: float) -> Sentence:
 
 
 def deadline_note(seconds: int, now: float) -> str:
-    """Return the remark beside the number of a deadline."""
+    """Return the note for the number of a deadline."""
     if is_endless(seconds):
         return "no time limit"
     return moment(seconds) + (", has passed" if seconds < now else "")
