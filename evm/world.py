@@ -249,7 +249,11 @@ class World:
     def get_storage(
         self, address: Address, slot: int, from_journal: bool = True
     ) -> int:
-        """Return a slot's present value. from_journal: False for the original value."""
+        """Return a slot's present value.
+
+        from_journal: whether to include the writes of the transaction. If False, return the
+            original value, which the slot had when the transaction began.
+        """
         if not from_journal:
             original = self._original.get((address, slot))
             if original is not None:

@@ -1,4 +1,4 @@
-"""The transactional outbox: how processes learn of committed changes.
+"""The transactional outbox, through which processes learn of committed changes.
 
 - `streams`: the names of streams, such as the blocks of one network.
 - `append`: adds an entry to a stream, in the transaction of the change.

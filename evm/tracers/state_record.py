@@ -68,7 +68,7 @@ class Rewind:
         self._slots.update(trail.originals)
 
     def write(self, trail: Trail, details: bytearray) -> tuple[str, int]:
-        """Undo a transaction. Return `prestate`, not packed, and the size of its code.
+        """Undo a transaction. Return its unpacked `prestate`, and the size of the code in it.
 
         The size is that of all code's hex digits, minus the placeholders. The changes
         of the accounts are appended to `details`.

@@ -1,7 +1,7 @@
 """Rejected calls, counted by key, network and reason for the keys' owners.
 
-There is one row for each key, network and reason. It only counts the rejections of the
-latest day on which there were any, so the table does not grow with their number.
+There is one row for each key, network and reason. It counts the rejections of a single day,
+the latest one with any, so that the table does not grow with their number.
 """
 
 from __future__ import annotations

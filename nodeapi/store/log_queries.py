@@ -1,9 +1,8 @@
 """SQL for searches in the log index.
 
-A search reads one index, that of its driver: a column of the table with one or more
-keys. The other columns only filter the rows that it finds. The statement of a search
-depends on its driver and on its other columns, so that the plan never has to be guessed
-from a value. Rows of a driver's key are read in the order of the blocks; the primary
+A search reads the index of a single column, its *driver*, for one or more keys. The other
+restricted columns only filter the rows that are found. There is a separate statement for
+each driver with its other columns, so that PostgreSQL's plan does not depend on values. Rows of a driver's key are read in the order of the blocks; the primary
 key, in the order of positions, can't replace a driver's index.
 """
 

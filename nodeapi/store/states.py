@@ -188,7 +188,10 @@ class StateReads(Reads):
 
 
 def _stored_hash(block_hash: bytes, require_canonical: bool, row: Row | None) -> bytes:
-    """Return the hash of a block. row: whether the block is canonical."""
+    """Return a block's hash, if the block is stored and canonical as required.
+
+    row: a row of `IS_CANONICAL`, or None if the block is not stored.
+    """
     if row is None:
         raise HeaderForHashNotFound
     if require_canonical and not read_bool(row[0] or b""):

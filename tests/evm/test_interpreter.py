@@ -48,7 +48,7 @@ def push(value):
 
 
 def kind(error):
-    """Return py-evm's class of an error, which may be a base of our class."""
+    """Return the py-evm class of an error. Our own error classes are subclasses of these."""
     kinds = (c for c in type(error).__mro__ if c.__module__ == "eth.exceptions")
     return next(kinds, None)
 
