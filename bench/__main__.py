@@ -1,8 +1,4 @@
-"""Run all benchmarks, or only the named parts: `python -m bench [PART …]`.
-
-`python -m bench soak` runs the soak test, which takes hours and is not a part
-(`bench.soak`).
-"""
+"""Run all benchmarks, or only the named parts: `python -m bench [PART …]`."""
 
 from __future__ import annotations
 
@@ -12,30 +8,19 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import report, soak
-from bench.part import say
-from bench.plot import plot
+from bench import report
+from bench.part import PARTS
 from bench.rows import Row, machine
-
-PARTS = (
-    *("import", "watching", "growth", "endpoint", "workers", "traces", "on_demand"),
-    *("beside", "limits", "records", "sockets", "worst", "admin", "live"),
-    "storage",
-    "reads",
-)
+from bench.turns import say
 
 RESULTS = Path(__file__).parent / "results.json"
-PLOT = Path(__file__).parent / "results.svg"
-"""A complete run draws the results here."""
 
 
 def main(names: list[str]) -> int:
-    """Run the named parts, print their figures, and write them to files.
+    """Run the named parts, print their figures, and write them to a file.
 
     Return the exit status: 1 if a figure misses its requirement or a part failed.
     """
-    if names[:1] == ["soak"]:
-        return soak.main(names[1:])
     unknown = [name for name in names if name not in PARTS]
     if unknown:
         print(f"bench: no part {unknown[0]!r}; there are {', '.join(PARTS)}")
@@ -52,8 +37,6 @@ def main(names: list[str]) -> int:
     failed = [name for name, of_part in measured.items() if of_part is None]
     if failed:
         print(f"\nwithout figures: {', '.join(failed)}")
-    elif not names:
-        PLOT.write_text(plot(rows))
     return 1 if missed or failed else 0
 
 
@@ -66,12 +49,14 @@ def measure(name: str) -> list[Row] | None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "results.json"
         command = [sys.executable, "-m", "bench.part", name, str(path)]
+        start = time.monotonic()
         process = subprocess.Popen(command)
         try:
             status = process.wait()
         except KeyboardInterrupt:
             process.wait()  # it received SIGINT, too, and cleans up
             raise
+        say(f"{name}: {time.monotonic() - start:.0f} s")
         return report.read_json(path)[0] if status == 0 else None
 
 

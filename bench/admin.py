@@ -17,8 +17,9 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.sessions.backends.db import SessionStore
 
 from bench import admin_rows
-from bench.endpoint import SERVICE, Say, serving
 from bench.rows import Row
+from bench.servers import SERVICE, serving
+from bench.turns import Say, rounds
 from keys.admin.key_actions import KEY_ACTIONS
 from keys.models import AccessRequest, ApiKey, KeyEvent, KeyVersion, UsageBucket, User
 from networks.models import Network
@@ -51,8 +52,8 @@ def admin(folder: Path, say: Say) -> list[Row]:
     admin_rows.fill(say)
     found: dict[str, list[float]] = {}
     with serving("admin", SERVICE) as target, staff(target.port) as person:
-        for number in range(ROUNDS):
-            say(f"admin: round {number + 1} of {ROUNDS}")
+        for number in rounds(ROUNDS):
+            say(f"admin: round {number} of {ROUNDS}")
             for name, address in pages().items():
                 found.setdefault(name, []).append(milliseconds(person, address))
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import NamedTuple
@@ -12,6 +12,7 @@ from django.core.management.color import no_style
 from django.db import connection
 from django.utils import timezone
 
+from bench.turns import Say
 from keys.charts.windows import floor
 from keys.metering.meter import CLIENT_ERROR, DENIED, LIMITED, OK, SERVER_ERROR, TIMEOUT
 from keys.models import ApiKey, KeyVersion, Span, UsageBucket, User
@@ -19,7 +20,7 @@ from keys.usage.tiers import KEEP
 
 KEYS = 100_000
 OWNERS = 50_000
-ROWS = 10_000_000
+ROWS = 3_000_000
 """Number of usage rows."""
 
 BUSY = 1
@@ -179,11 +180,9 @@ _SUMS = {
         ON CONFLICT DO NOTHING""",
 }
 
-Say = Callable[[str], None]
-
 
 def fill(say: Say) -> None:
-    """Insert all keys and usage rows. This takes a few minutes."""
+    """Insert all keys and usage rows. This takes a minute or two."""
     start = time.monotonic()
 
     def run(what: str, statement: str, **values: object) -> None:

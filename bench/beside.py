@@ -16,17 +16,16 @@ from pathlib import Path
 from statistics import median
 
 from django.conf import settings
-from django.core.management import call_command
 
-from bench.endpoint import SERVICE, serving, split_cores
-from bench.importing import BULK_BATCH, LAP_BLOCKS, TRANSFERS, Say, chain_folder
+from bench.importing import LAP_BLOCKS, TRANSFERS, chain_folder
 from bench.keys import new_key
 from bench.loadgen import Job, Loadgen, loadgen
-from bench.questions import Case
+from bench.questions import Case, call
 from bench.racers import Racer, racer
 from bench.rows import Row, median_ratio
-from bench.token_chain import build_in_process, in_folder
-from bench.traces import BY_BLOCK, call
+from bench.servers import SERVICE, serving, split_cores
+from bench.token_chain import build_and_import
+from bench.turns import Say, rounds
 from nodeapi.models import Block
 
 SLUG = "bench-beside"
@@ -48,18 +47,14 @@ TRACER = "opcountTracer"
 def beside(folder: Path, say: Say) -> list[Row]:
     """Measure imports and reads with and without busy trace workers."""
     say("beside: builds and imports its chains")
-    traced = folder / SLUG
     blocks = [f"{TRACED_BLOCKS}x{TRACED_TRANSFERS}"]
-    build_in_process(traced, holders=HOLDERS, blocks=blocks)
-    chain = in_folder(traced)
-    call_command(
-        "import_chain", str(chain.chain_path), network=SLUG, genesis=chain.genesis_path
-    )
+    build_and_import(folder, SLUG, holders=HOLDERS, blocks=blocks)
     imported = chain_folder(
         folder, holders=HOLDERS, blocks=LAP_BLOCKS * (2 * ROUNDS + 1)
     )
     case = Case(
-        "eth_getBlockByHash", [call("eth_getBlockByHash", *a) for a in _asked()]
+        "eth_getBlockByHash",
+        [call("eth_getBlockByHash", each, False) for each in _hashes()],
     )
     paths = _paths(2 * settings.NODEAPI_TRACE_WORKERS)
     # In production, clients run on other machines. Without pinning, the scheduler moves
@@ -70,13 +65,13 @@ def beside(folder: Path, say: Say) -> list[Row]:
     busy: list[tuple[float, float]] = []
     with ExitStack() as stack:
         generator = stack.enter_context(loadgen(generator_core))
-        ours = stack.enter_context(racer("bench.import_ours", imported, BULK_BATCH))
+        ours = stack.enter_context(racer("bench.import_ours", imported))
         target = stack.enter_context(serving("beside", SERVICE, cores=server_core))
         job = Job(target.port, case.requests(paths[0]), CONNECTIONS, SECONDS)
         _lap(ours, generator, job)  # warm-up: reads the accounts and fills the cache
         done = 0
-        for number in range(ROUNDS):
-            say(f"beside: round {number + 1} of {ROUNDS}")
+        for number in rounds(ROUNDS):
+            say(f"beside: round {number} of {ROUNDS}")
             alone.append(_lap(ours, generator, job))
             with _tracing(target.port, paths) as finished:
                 busy.append(_lap(ours, generator, job))
@@ -88,10 +83,6 @@ def beside(folder: Path, say: Say) -> list[Row]:
         ),
         *_rows(case.name, [lap[1] for lap in alone], [lap[1] for lap in busy], "µs"),
     ]
-
-
-def _asked() -> list[tuple[str, bool]]:
-    return [(block_hash, False) for block_hash in _hashes()]
 
 
 def _hashes() -> list[str]:
@@ -147,7 +138,7 @@ def _trace(port: int, path: str, block_hash: str) -> int:
     """
     connection = HTTPConnection("127.0.0.1", port)
     try:
-        body = call(BY_BLOCK, block_hash, {"tracer": TRACER})
+        body = call("debug_traceBlockByHash", block_hash, {"tracer": TRACER})
         connection.request("POST", path, body, {"Content-Type": "application/json"})
         answer = connection.getresponse().read()
     finally:

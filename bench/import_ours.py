@@ -1,8 +1,10 @@
 """Our importer as a racer (`bench.racers`), including all writes to PostgreSQL.
 
-    python -m bench.import_ours FOLDER BATCH
+    python -m bench.import_ours FOLDER [--batch BLOCKS] [--without records|logs] [--proofs]
 
-BATCH: number of blocks in one commit. The measured time of a lap includes its commits.
+BLOCKS: number of blocks in one commit, by default as in `import_chain`. The measured time
+of a lap includes its commits. `--without` leaves out the trace records or the log index,
+`--proofs` keeps the trie nodes of all blocks.
 The database is that of VAR_DIR, whose services must run. The new network has the name of
 the folder.
 """
@@ -11,11 +13,13 @@ the folder.
 
 from __future__ import annotations
 
+import argparse
 import os
-import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
+from unittest.mock import patch
 
 import django
 
@@ -25,31 +29,54 @@ django.setup()
 from bench.racers import serve
 from bench.token_chain import in_folder
 from evm.tracers.record import RECORD_LIMIT_BYTES
+from networks.models import Network
+from networks.services import configure_network, finish_preparing
 from nodeapi.chain.database import import_lock, importer_connection, pipeline
-from nodeapi.chain.importers import FileImporter, spare_garbage_collector
+from nodeapi.chain.importers import (
+    BULK_BATCH_BLOCKS,
+    FileImporter,
+    spare_garbage_collector,
+)
 from nodeapi.chain.networks import open_network, stored_config
+from nodeapi.chain.rows import Rows
 from nodeapi.chain.sources import with_next
 
 
-def main(folder: Path, batch_blocks: int, *, watches: bool = True) -> None:
-    """Import the chain of a folder. watches: whether to store trace records."""
+def main() -> None:
+    """Import the chain of a folder as the command line describes."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--batch", type=int, default=BULK_BATCH_BLOCKS)
+    parser.add_argument("--without", choices=["records", "logs"])
+    parser.add_argument("--proofs", action="store_true")
+    options = parser.parse_args()
+    folder: Path = options.folder
     chain = in_folder(folder)
     with (
         importer_connection() as connection,
         importer_connection() as writer,
         pipeline() as reader,
         chain.blocks() as raw_blocks,
+        patch.object(Rows, "insert_logs")
+        if options.without == "logs"
+        else nullcontext(),
     ):
         network_id = open_network(connection, folder.name, genesis=chain.genesis())
+        finish_preparing(network_id)  # servers answer requests from the first block on
+        if options.proofs:
+            network = Network.objects.get(pk=network_id)
+            configure_network(network=network, keep_proofs="all")
         with import_lock(connection, network_id):
             importer = FileImporter(
                 connection,
                 network_id,
                 stored_config(network_id),
-                batch_blocks=batch_blocks,
+                batch_blocks=options.batch,
                 writer=writer,
                 pipeline=reader,
-                record_limit_bytes=RECORD_LIMIT_BYTES if watches else None,
+                record_limit_bytes=None
+                if options.without == "records"
+                else RECORD_LIMIT_BYTES,
             )
             spare_garbage_collector()
 
@@ -68,4 +95,4 @@ def main(folder: Path, batch_blocks: int, *, watches: bool = True) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main()

@@ -1,41 +1,37 @@
-"""Import speed, compared with py-evm's and between a small and a large state.
-
-Both comparisons alternate: each side imports a few blocks in turn, so that other load on
-the machine affects both.
-"""
+"""Import speed, compared with py-evm's, without trace records, and on a large state."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
 from bench.racers import Lap, racer
 from bench.rows import Row, median_ratio
 from bench.token_chain import build_in_process
+from bench.turns import Say, laps
 from nodeapi.chain.importers import BULK_BATCH_BLOCKS
 
 TRANSFERS = 150
 """Token transfers in each block."""
 
 LAP_BLOCKS = 20
-BULK_BATCH = str(BULK_BATCH_BLOCKS)
-"""Blocks per commit, as in `import_chain`. A lap also ends with a commit."""
+SPEED_LAPS = 5
+HOLDERS = 1_000
 
-SPEED_LAPS = 6
-SPEED_HOLDERS = 1_000
+WATCHING_LAPS = 6
+WATCHING_LAP_BLOCKS = 2 * BULK_BATCH_BLOCKS
+"""Blocks of a lap: two commits. An import waits only for its last commit; here each lap
+waits for its last one, which takes longer with trace records."""
+MOST_TIME_WITH_RECORDS = "<= 1.15"
 
 GROWTH_LAPS = 3
-GROWTH_LAP_BLOCKS = 128
-"""Blocks of a lap: four commits. The importer waits only for the last one."""
-GROWTH_WARM_BLOCKS = 640
+GROWTH_LAP_BLOCKS = 64
+GROWTH_WARM_BLOCKS = 320
 """Blocks that are imported before the measurement, to fill the importer's caches.
-They touch about 60 % of 200,000 accounts."""
+They touch about 40 % of 200,000 accounts."""
 FEW_HOLDERS, MANY_HOLDERS = 2_000, 200_000
 
 MEBIBYTE = 2**20
-
-Say = Callable[[str], None]
 
 
 def chain_folder(folder: Path, *, holders: int, blocks: int) -> Path:
@@ -45,30 +41,84 @@ def chain_folder(folder: Path, *, holders: int, blocks: int) -> Path:
     return target
 
 
+def imports_in_turn(
+    folder: Path,
+    *options: str,
+    most_laps: int,
+    holders: int = HOLDERS,
+    lap_blocks: int = LAP_BLOCKS,
+    module: str = "bench.import_ours",
+) -> list[tuple[Lap, Lap]]:
+    """Let another importer and ours import a new chain in turns, after a lap of warm-up.
+
+    module, options: the other importer (`bench.import_ours` describes its options).
+    """
+    blocks = lap_blocks * (1 + most_laps)
+    chain = chain_folder(folder, holders=holders, blocks=blocks)
+    same = chain.with_name(f"{chain.name}-other")
+    same.symlink_to(chain)
+    with (
+        racer(module, same, *options) as other,
+        racer("bench.import_ours", chain) as ours,
+    ):
+        other.run(lap_blocks)
+        ours.run(lap_blocks)
+        return laps(other, ours, lap_blocks, most_laps)
+
+
+def speed_rows(
+    bench: str,
+    names: tuple[str, str],
+    found: list[tuple[Lap, Lap]],
+    required: str | None = None,
+) -> list[Row]:
+    """Return the blocks per second of both sides, and the ratio of the second's.
+
+    found: laps of LAP_BLOCKS.
+    """
+    first, second = (
+        [LAP_BLOCKS / lap.seconds for lap in side] for side in zip(*found, strict=True)
+    )
+    ratio = median_ratio(second, first)
+    return [
+        Row(bench, names[0], median(first), "blocks/s"),
+        Row(bench, names[1], median(second), "blocks/s", ratio, names[0], required),
+    ]
+
+
 def speed(folder: Path, say: Say) -> list[Row]:
     """Compare our importer, which verifies and stores everything, with py-evm."""
-    say(f"import: {SPEED_LAPS * LAP_BLOCKS} blocks of {TRANSFERS} token transfers")
-    chain = chain_folder(folder, holders=SPEED_HOLDERS, blocks=SPEED_LAPS * LAP_BLOCKS)
-    with (
-        racer("bench.import_bare", chain) as bare,
-        racer("bench.import_ours", chain, BULK_BATCH) as ours,
-    ):
-        laps = [
-            (bare.run(LAP_BLOCKS).seconds, ours.run(LAP_BLOCKS).seconds)
-            for _ in range(SPEED_LAPS)
-        ]
-    bare_speed = [LAP_BLOCKS / lap[0] for lap in laps]
-    our_speed = [LAP_BLOCKS / lap[1] for lap in laps]
+    say(f"import: blocks of {TRANSFERS} token transfers")
+    found = imports_in_turn(folder, most_laps=SPEED_LAPS, module="bench.import_bare")
+    names = "bare py-evm, in memory", "ours, verified and stored"
+    return speed_rows("import", names, found, ">= 1.0")
+
+
+def watching(folder: Path, say: Say) -> list[Row]:
+    """Compare the time of imports with and without trace records."""
+    say(f"watching: blocks of {TRANSFERS} token transfers, with and without records")
+    found = imports_in_turn(
+        folder,
+        *("--without", "records"),
+        most_laps=WATCHING_LAPS,
+        lap_blocks=WATCHING_LAP_BLOCKS,
+    )
+    each = 1_000_000 / (WATCHING_LAP_BLOCKS * TRANSFERS)
+    without, ours = (
+        [each * lap.seconds for lap in side] for side in zip(*found, strict=True)
+    )
+    names = "import without records", "import with records"
+    ratio = median_ratio(ours, without)
     return [
-        Row("import", "bare py-evm, in memory", median(bare_speed), "blocks/s"),
+        Row("watching", names[0], median(without), "µs/transfer"),
         Row(
-            "import",
-            "ours, verified and stored",
-            median(our_speed),
-            "blocks/s",
-            median_ratio(our_speed, bare_speed),
-            "bare py-evm",
-            ">= 1.0",
+            "watching",
+            names[1],
+            median(ours),
+            "µs/transfer",
+            ratio,
+            names[0],
+            MOST_TIME_WITH_RECORDS,
         ),
     ]
 
@@ -82,42 +132,25 @@ def growth(folder: Path, say: Say) -> list[Row]:
         for holders in (FEW_HOLDERS, MANY_HOLDERS)
     )
     with (
-        racer("bench.import_ours", few, BULK_BATCH) as small,
-        racer("bench.import_ours", many, BULK_BATCH) as large,
+        racer("bench.import_ours", few) as small,
+        racer("bench.import_ours", many) as large,
     ):
         small.run(GROWTH_WARM_BLOCKS)
         large.run(GROWTH_WARM_BLOCKS)
-        laps = [
-            (small.run(GROWTH_LAP_BLOCKS), large.run(GROWTH_LAP_BLOCKS))
-            for _ in range(GROWTH_LAPS)
-        ]
-    small_cost = [_block_milliseconds(lap[0]) for lap in laps]
-    large_cost = [_block_milliseconds(lap[1]) for lap in laps]
-    peak = max(lap[1].peak_memory_bytes for lap in laps)
+        found = laps(small, large, GROWTH_LAP_BLOCKS, GROWTH_LAPS)
+    each = 1000 / GROWTH_LAP_BLOCKS
+    small_cost, large_cost = (
+        [each * lap.seconds for lap in side] for side in zip(*found, strict=True)
+    )
+    names = [f"{count:,} accounts and slots" for count in (FEW_HOLDERS, MANY_HOLDERS)]
+    ratio = median_ratio(large_cost, small_cost)
+    peak = max(lap.peak_memory_bytes for _, lap in found) / MEBIBYTE
+    memory = f"the importer's memory at most, {MANY_HOLDERS:,} accounts"
     return [
-        Row("growth", _growth_case(FEW_HOLDERS), median(small_cost), "ms/block"),
+        Row("growth", names[0], median(small_cost), "ms/block"),
         Row(
-            "growth",
-            _growth_case(MANY_HOLDERS),
-            median(large_cost),
-            "ms/block",
-            median_ratio(large_cost, small_cost),
-            _growth_case(FEW_HOLDERS),
-            "<= 1.5",
+            *("growth", names[1], median(large_cost), "ms/block"),
+            *(ratio, names[0], "<= 1.5"),
         ),
-        Row(
-            "growth",
-            f"the importer's memory at most, {MANY_HOLDERS:,} accounts",
-            peak / MEBIBYTE,
-            "MiB",
-            required="<= 1024",
-        ),
+        Row("growth", memory, peak, "MiB", required="<= 1024"),
     ]
-
-
-def _block_milliseconds(lap: Lap) -> float:
-    return lap.seconds * 1000 / GROWTH_LAP_BLOCKS
-
-
-def _growth_case(holders: int) -> str:
-    return f"{holders:,} accounts and slots"

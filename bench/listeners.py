@@ -55,15 +55,6 @@ class Opening:
     counts as open. None: no frame."""
 
 
-@dataclass(frozen=True, slots=True)
-class Arrivals:
-    """Times at which an event reached the sockets, in seconds of `time.monotonic`."""
-
-    first: float
-    median: float
-    last: float
-
-
 class _Socket(asyncio.Protocol):
     """One WebSocket, which notes when each text frame arrives."""
 
@@ -185,8 +176,8 @@ class _Crowd:
             await socket.opened
         return socket
 
-    async def receive(self, each: int) -> Arrivals:
-        """Wait until `each` times as many events have arrived as there are sockets."""
+    async def receive(self, each: int) -> float:
+        """Return the time of the last event. Wait until `each` times as many events have arrived as there are sockets."""
         count = each * len(self._sockets)
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while len(self._arrivals) < count:
@@ -194,9 +185,9 @@ class _Crowd:
                 received = len(self._arrivals)
                 raise SocketsFailed(f"{received} of {count} received the event")
             await asyncio.sleep(0.02)
-        times = sorted(self._arrivals)
+        last = max(self._arrivals)
         self._arrivals.clear()
-        return Arrivals(times[0], times[count // 2], times[-1])
+        return last
 
 
 class Listeners:
@@ -209,9 +200,12 @@ class Listeners:
         """Open sockets and send their first frames. Return the duration in seconds."""
         return float(self._order({"open": asdict(opening)}))
 
-    def receive(self, each: int = 1) -> Arrivals:
-        """Wait until every socket has received `each` further events."""
-        return Arrivals(**self._order({"receive": each}))
+    def receive(self, each: int = 1) -> float:
+        """Wait until every socket has received `each` further events.
+
+        Return the time of the last one, in seconds of `time.monotonic`.
+        """
+        return float(self._order({"receive": each}))
 
     def _order(self, order: dict[str, Any]) -> Any:
         assert self._process.stdin is not None
@@ -253,7 +247,7 @@ async def _serve() -> None:
         if "open" in order:
             answer: Any = await crowd.open(Opening(**order["open"]))
         else:
-            answer = asdict(await crowd.receive(order["receive"]))
+            answer = await crowd.receive(order["receive"])
         print(json.dumps(answer), flush=True)
 
 

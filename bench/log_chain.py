@@ -6,7 +6,6 @@ tokens to the receiver, and the last block contains nothing but transfers.
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from bench.token_chain import (
     TokenChain,
     genesis_of,
     holders_of,
-    in_folder,
+    write_chain,
 )
 from samples.assembler import assemble
 from samples.builder import ChainBuilder
@@ -84,8 +83,4 @@ def write_log_chain(folder: Path) -> tuple[TokenChain, Signer]:
     for _ in range(FULL_TRANSFERS):
         transfer(chance.choice(others))
     built.block()
-    folder.mkdir(parents=True, exist_ok=True)
-    chain = in_folder(folder)
-    chain.genesis_path.write_text(json.dumps(genesis))
-    chain.chain_path.write_bytes(built.rlp())
-    return chain, receiver
+    return write_chain(folder, genesis, built), receiver

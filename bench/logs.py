@@ -13,28 +13,25 @@ from dataclasses import replace
 from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-from django.core.management import call_command
 from django.db import connection as django_connection
 
-from bench.endpoint import Target, split_cores
-from bench.importing import BULK_BATCH, chain_folder
+from bench.importing import imports_in_turn, speed_rows
 from bench.keys import new_key
 from bench.loadgen import loadgen
 from bench.log_chain import BLOCKS, FULL_TRANSFERS, HITS, write_log_chain
 from bench.per_core import (
     OURS,
     ReadCase,
-    Say,
     beside_geth,
     measured_rows,
-    processor_seconds_of,
 )
-from bench.racers import racer
-from bench.rows import Row, median_ratio
-from bench.token_chain import TOKEN
+from bench.questions import call
+from bench.rows import Row
+from bench.servers import Target, processor_seconds_of, split_cores
+from bench.token_chain import TOKEN, import_chain
+from bench.turns import Say
 from evm.signatures import keccak
 from keys.limiter.gcra import MAX_RATE
 from samples.signers import Signer
@@ -46,25 +43,22 @@ TRANSFER = keccak(b"Transfer(address,address,uint256)")
 IDLE_SECONDS = 1.0
 INDEXING_SECONDS = 120
 
-IMPORT_LAPS = 6
-IMPORT_LAP_BLOCKS = 20
-IMPORT_HOLDERS = 1_000
+IMPORT_LAPS = 5
 
 
 def logs(folder: Path, say: Say) -> list[Row]:
     """Measure searches, and imports with and without the index."""
-    return [*_searches(folder, say), *_imports(folder, say)]
+    found = _searches(folder, say)
+    say("logs: imports with and without the log index")
+    imports = imports_in_turn(folder, "--without", "logs", most_laps=IMPORT_LAPS)
+    names = "import without the log index", "import with the log index"
+    return [*found, *speed_rows("reads", names, imports, ">= 0.95")]
 
 
 def _searches(folder: Path, say: Say) -> list[Row]:
     say("logs: builds and imports its chain")
     chain, receiver = write_log_chain(folder / SLUG)
-    call_command(
-        "import_chain",
-        str(chain.chain_path),
-        network=SLUG,
-        genesis=chain.genesis_path,
-    )
+    import_chain(chain, SLUG)
     with django_connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
     path = f"/{SLUG}/v3/{new_key(credits_per_second=MAX_RATE)}"
@@ -119,8 +113,7 @@ def _cases(receiver: Signer) -> Iterator[tuple[ReadCase, int]]:
 
 
 def _case(name: str, criteria: dict[str, Any], required: str) -> ReadCase:
-    call = {"jsonrpc": "2.0", "id": 1, "method": "eth_getLogs", "params": [criteria]}
-    bodies = [json.dumps(call).encode()]
+    bodies = [call("eth_getLogs", criteria)]
     return ReadCase(f"eth_getLogs, {name}", partial(list, bodies), required)
 
 
@@ -156,36 +149,3 @@ def _wait_until_idle(target: Target) -> None:
         if processor_seconds_of(target.pids) - before < IDLE_SECONDS / 20:
             return
     raise RuntimeError(f"{target.name} was busy for {INDEXING_SECONDS} s")
-
-
-def _imports(folder: Path, say: Say) -> list[Row]:
-    say("logs: imports with and without the log index")
-    chain = chain_folder(
-        folder, holders=IMPORT_HOLDERS, blocks=IMPORT_LAPS * IMPORT_LAP_BLOCKS
-    )
-    other = chain.with_name(f"{chain.name}-unindexed")
-    other.symlink_to(chain)
-    with (
-        racer("bench.import_unindexed", other, BULK_BATCH) as without,
-        racer("bench.import_ours", chain, BULK_BATCH) as ours,
-    ):
-        laps = [
-            (
-                IMPORT_LAP_BLOCKS / without.run(IMPORT_LAP_BLOCKS).seconds,
-                IMPORT_LAP_BLOCKS / ours.run(IMPORT_LAP_BLOCKS).seconds,
-            )
-            for _ in range(IMPORT_LAPS)
-        ]
-    before, after = [lap[0] for lap in laps], [lap[1] for lap in laps]
-    return [
-        Row("reads", "import without the log index", median(before), "blocks/s"),
-        Row(
-            "reads",
-            "import with the log index",
-            median(after),
-            "blocks/s",
-            median_ratio(after, before),
-            "without the log index",
-            ">= 0.95",
-        ),
-    ]

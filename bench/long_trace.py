@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from django.core.management import call_command
-
-from bench.token_chain import genesis_of
+from bench.token_chain import genesis_of, import_chain, write_chain
 from samples.assembler import assemble
 from samples.builder import ChainBuilder
 from samples.signers import Signer
@@ -42,13 +39,5 @@ def add_long_trace(folder: Path) -> str:
     chain = ChainBuilder(genesis)
     chain.send(caller, _ECHO, CALLS.to_bytes(32, "big"), gas=2_000_000)
     block = chain.block()
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "genesis.json").write_text(json.dumps(genesis))
-    (folder / "chain.rlp").write_bytes(chain.rlp())
-    call_command(
-        "import_chain",
-        str(folder / "chain.rlp"),
-        network=LONG_SLUG,
-        genesis=folder / "genesis.json",
-    )
+    import_chain(write_chain(folder, genesis, chain), LONG_SLUG)
     return f"0x{block.header.hash.hex()}"

@@ -1,68 +1,66 @@
-"""Run one part of the benchmarks with its own database: `python -m bench.part PART FILE`.
+"""The parts of the benchmarks, and the process that runs one of them.
 
-The rows are written to FILE in the format of `report.write_json`.
+    python -m bench.part PART FILE
+
+writes the rows of a part to FILE in the format of `report.write_json`. The process has its
+own database.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 from bench import report
 from bench.own_services import own_services
-from bench.rows import Row, machine
+from bench.rows import machine
+from bench.turns import say, set_budget
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the benchmarks.
+
+    function: `module:name` of a function that takes a folder and `say`, and returns rows.
+    It is imported when Django is set up.
+    seconds: the time budget of the part, preparations included.
+    """
+
+    function: str
+    seconds: int
+
+
+PARTS = {
+    "import": Part("bench.importing:speed", 60),
+    "watching": Part("bench.importing:watching", 90),
+    "growth": Part("bench.importing:growth", 150),
+    "endpoint": Part("bench.endpoint:endpoint", 180),
+    "workers": Part("bench.endpoint:workers", 40),
+    "traces": Part("bench.traces:traces", 90),
+    "beside": Part("bench.beside:beside", 90),
+    "limits": Part("bench.options:limits", 60),
+    "records": Part("bench.options:records", 60),
+    "sockets": Part("bench.sockets:sockets", 70),
+    "worst": Part("bench.worst:worst", 140),
+    "admin": Part("bench.admin:admin", 120),
+    "live": Part("bench.live:live", 120),
+    "reads": Part("bench.reads:reads", 180),
+    "storage": Part("bench.storage:storage", 50),
+}
+"""All parts. Together they take at most 25 minutes."""
 
 
 def main(name: str, path: Path) -> None:
     """Run a part, and write its rows to a file."""
+    part = PARTS[name]
+    set_budget(part.seconds)
+    module, _, function = part.function.partition(":")
     with own_services() as folder:
-        rows = _measurement(name)(folder, say)
+        measure = getattr(import_module(module), function)
+        rows = measure(folder, say)
     report.write_json(path, rows, machine())
-
-
-def say(text: str) -> None:
-    """Print progress to standard error."""
-    print(text, file=sys.stderr, flush=True)
-
-
-def _measurement(name: str) -> Callable[[Path, Callable[[str], None]], list[Row]]:
-    """Return a part's function; some need Django set up to be imported."""
-    from bench import (
-        admin,
-        beside,
-        endpoint,
-        importing,
-        limits,
-        live,
-        on_demand,
-        reads,
-        records,
-        sockets,
-        storage,
-        traces,
-        watching,
-        worst,
-    )
-
-    return {
-        "import": importing.speed,
-        "watching": watching.watching,
-        "growth": importing.growth,
-        "endpoint": endpoint.endpoint,
-        "workers": endpoint.workers,
-        "traces": traces.traces,
-        "on_demand": on_demand.on_demand,
-        "beside": beside.beside,
-        "sockets": sockets.sockets,
-        "limits": limits.limits,
-        "reads": reads.reads,
-        "records": records.records,
-        "worst": worst.worst,
-        "admin": admin.admin,
-        "live": live.live,
-        "storage": storage.storage,
-    }[name]
 
 
 if __name__ == "__main__":

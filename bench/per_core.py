@@ -16,20 +16,25 @@ from pathlib import Path
 from statistics import median
 
 from bench import serving_geth
-from bench.endpoint import SERVICE, Target, processor_seconds, serving, split_cores
 from bench.loadgen import Job, Loadgen
 from bench.questions import http_request
 from bench.rows import Row, median_ratio
+from bench.servers import (
+    SERVICE,
+    Target,
+    processor_seconds_of,
+    serving,
+    split_cores,
+)
 from bench.serving_geth import GETH
 from bench.token_chain import TokenChain
+from bench.turns import Say, rounds
 
 OURS = "portcullis"
 
 ROUNDS = 5
-SECONDS = 1.0
+SECONDS = 0.5
 CONNECTIONS = 32
-
-Say = Callable[[str], None]
 
 
 @contextmanager
@@ -67,66 +72,42 @@ class ReadCase:
     required: str
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
-    """The result of one round."""
-
-    rate: float
-    """Requests per second."""
-    p99_ms: float
-    per_core: float
-    """Requests per second of processor time."""
-
-
 def measured_rows(
     case: ReadCase, targets: dict[str, Target], generator: Loadgen, say: Say
 ) -> list[Row]:
     """Return the rows of a case. targets: by URL path."""
     say(f"reads: {case.name}")
-    found: dict[str, list[Round]] = defaultdict(list)
-    for number in range(ROUNDS + 1):
+    found: dict[str, list[float]] = defaultdict(list)
+    for number in rounds(ROUNDS + 1):
         bodies = case.bodies()
         for path, target in targets.items():
             requests = [http_request(path, body) for body in bodies]
             job = Job(target.port, requests, CONNECTIONS, SECONDS, probed=1)
-            measured = _round(target, generator, job)
-            if number:  # the first round warms up
+            measured = _per_core(target, generator, job)
+            if number > 1:  # the first round warms up
                 found[target.name].append(measured)
+    return per_core_rows(case.name, found, case.required)
+
+
+def per_core_rows(case: str, found: dict[str, list[float]], required: str) -> list[Row]:
+    """Return the requests per second of processor time of each server.
+
+    found: one value for each round, by the server's name. Ours are compared with geth's.
+    """
     rows = []
-    for name, series in found.items():
-        ratio = required = None
+    for name, rates in found.items():
+        compared: tuple[float, str, str] | tuple[()] = ()
         if name == OURS and GETH in found:
-            ours, others = ([one.per_core for one in found[n]] for n in (OURS, GETH))
-            ratio, required = median_ratio(ours, others), case.required
-        rows += [
-            Row("reads", f"{case.name}, {name}", median(values), unit, *compared)
-            for unit, values, compared in (
-                (
-                    "requests/s per core",
-                    [one.per_core for one in series],
-                    (ratio, None if ratio is None else GETH, required),
-                ),
-                ("requests/s", [one.rate for one in series], ()),
-                ("ms p99", [one.p99_ms for one in series], ()),
-            )
-        ]
+            compared = median_ratio(rates, found[GETH]), GETH, required
+        unit = "requests/s per core"
+        rows.append(Row("reads", f"{case}, {name}", median(rates), unit, *compared))
     return rows
 
 
-def _round(target: Target, generator: Loadgen, job: Job) -> Round:
-    """Run a load on a server."""
+def _per_core(target: Target, generator: Loadgen, job: Job) -> float:
+    """Run a load on a server; return its requests per second of processor time."""
     before = processor_seconds_of(target.pids)
     load = generator.load(job)
     spent = processor_seconds_of(target.pids) - before
     # The load is without the first answer on each connection.
-    answers = load.requests + job.connections
-    return Round(load.rate, load.p99_ms, answers / spent)
-
-
-def processor_seconds_of(pids: Sequence[int]) -> float:
-    """Return the processor time of processes and of their children."""
-    found = list(pids)
-    for pid in pids:
-        for task in Path(f"/proc/{pid}/task").glob("*/children"):
-            found += map(int, task.read_text().split())
-    return sum(map(processor_seconds, found))
+    return (load.requests + job.connections) / spent

@@ -9,7 +9,6 @@ to compute.
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import time
 from collections import defaultdict
@@ -19,18 +18,23 @@ from pathlib import Path
 from statistics import median
 
 import httpx
-from django.core.management import call_command
 from django.db import connection as django_connection
 from eth_typing import Address
 
-from bench.endpoint import Target
-from bench.importing import BULK_BATCH, chain_folder
+from bench.importing import LAP_BLOCKS, imports_in_turn, speed_rows
 from bench.keys import new_key
-from bench.per_core import OURS, Say, beside_geth, processor_seconds_of
-from bench.racers import racer
-from bench.rows import Row, median_ratio
-from bench.serving_geth import GETH
-from bench.token_chain import TokenChain, genesis_of, holders_of, in_folder
+from bench.per_core import OURS, beside_geth, per_core_rows
+from bench.questions import call
+from bench.rows import Row
+from bench.servers import Target, processor_seconds_of
+from bench.token_chain import (
+    TokenChain,
+    genesis_of,
+    holders_of,
+    import_chain,
+    write_chain,
+)
+from bench.turns import Say, rounds
 from evm.signatures import keccak
 from keys.limiter.gcra import MAX_RATE
 from samples.builder import ChainBuilder
@@ -45,7 +49,6 @@ BACK = 1_000
 OLDER_PROOFS = 20
 
 IMPORT_LAPS = 4
-IMPORT_LAP_BLOCKS = 32
 IMPORT_HOLDERS = 20_000
 
 ROUNDS = 5
@@ -67,24 +70,16 @@ def newest_rows(targets: dict[str, Target], say: Say) -> list[Row]:
     say("proofs: eth_getProof, newest block")
     numbers = count()
     found: dict[str, list[float]] = defaultdict(list)
-    for number in range(ROUNDS + 1):
+    for number in rounds(ROUNDS + 1):
         bodies = [body(each, "latest") for each in islice(numbers, REQUESTS)]
         for path, target in targets.items():
             before = processor_seconds_of(target.pids)
             asyncio.run(_send(target.port, path, bodies))
-            if number:  # the first round warms up
+            if number > 1:  # the first round warms up
                 rate = len(bodies) / (processor_seconds_of(target.pids) - before)
                 found[target.name].append(rate)
-    rows = []
-    for name, rates in found.items():
-        ratio = required = None
-        if name == OURS and GETH in found:
-            ratio, required = median_ratio(rates, found[GETH]), ">= 0.5"
-        case = f"eth_getProof, newest block, different accounts, {name}"
-        reference = None if ratio is None else GETH
-        unit = "requests/s per core"
-        rows.append(Row("reads", case, median(rates), unit, ratio, reference, required))
-    return rows
+    case = "eth_getProof, newest block, different accounts"
+    return per_core_rows(case, found, ">= 0.5")
 
 
 def older_row(port: int, path: str, say: Say) -> Row:
@@ -106,43 +101,22 @@ def older_row(port: int, path: str, say: Say) -> Row:
 def import_rows(folder: Path, say: Say) -> list[Row]:
     """Measure the cost of keeping former trie nodes: time, and bytes per block."""
     say("proofs: imports with and without former trie nodes")
-    blocks = IMPORT_LAPS * IMPORT_LAP_BLOCKS
-    chain = chain_folder(folder, holders=IMPORT_HOLDERS, blocks=blocks)
-    other = chain.with_name(f"{chain.name}-proven")
-    other.symlink_to(chain)
-    with (
-        racer("bench.import_ours", chain, BULK_BATCH) as without,
-        racer("bench.import_proven", other, BULK_BATCH) as proven,
-    ):
-        laps = [
-            (
-                IMPORT_LAP_BLOCKS / without.run(IMPORT_LAP_BLOCKS).seconds,
-                IMPORT_LAP_BLOCKS / proven.run(IMPORT_LAP_BLOCKS).seconds,
-            )
-            for _ in range(IMPORT_LAPS)
-        ]
-    before, after = [lap[0] for lap in laps], [lap[1] for lap in laps]
+    found = imports_in_turn(
+        folder, "--proofs", most_laps=IMPORT_LAPS, holders=IMPORT_HOLDERS
+    )
     with django_connection.cursor() as cursor:
         cursor.execute("SELECT pg_total_relation_size('nodeapi_trienodeversion')")
         (size,) = cursor.fetchone()
-    ratio = median_ratio(after, before)
-    others = "without trie nodes"
+    names = "import without trie nodes", "import with --proofs all"
+    blocks = LAP_BLOCKS * (1 + len(found))
     return [
-        Row(
-            "reads",
-            "import with --proofs all",
-            median(after),
-            "blocks/s",
-            ratio,
-            others,
-        ),
+        *speed_rows("reads", names, [(ours, kept) for kept, ours in found]),
         Row("reads", "trie nodes kept by --proofs all", size / blocks, "bytes/block"),
     ]
 
 
 def prepare(folder: Path, say: Say) -> tuple[TokenChain, str]:
     """Build and import the chain. Return it, and a URL path with a new key."""
-    chain = in_folder(folder / SLUG)
     say("proofs: builds and imports its chain")
     signers = holders_of(SENDERS)
     genesis = genesis_of(signers)
@@ -154,15 +128,8 @@ def prepare(folder: Path, say: Say) -> tuple[TokenChain, str]:
         for sender in chance.sample(signers, TRANSFERS):
             built.send(sender, account(chance.randrange(ACCOUNTS)), value=1)
         built.block()
-    chain.genesis_path.parent.mkdir(parents=True, exist_ok=True)
-    chain.genesis_path.write_text(json.dumps(genesis))
-    chain.chain_path.write_bytes(built.rlp())
-    call_command(
-        "import_chain",
-        str(chain.chain_path),
-        network=SLUG,
-        genesis=chain.genesis_path,
-    )
+    chain = write_chain(folder / SLUG, genesis, built)
+    import_chain(chain, SLUG)
     return chain, f"/{SLUG}/v3/{new_key(credits_per_second=MAX_RATE)}"
 
 
@@ -173,10 +140,7 @@ def account(number: int) -> Address:
 
 def body(number: int, block: str) -> bytes:
     """Return the request for the proof of an account."""
-    params = [f"0x{account(number).hex()}", [], block]
-    return json.dumps(
-        {"jsonrpc": "2.0", "id": 1, "method": "eth_getProof", "params": params}
-    ).encode()
+    return call("eth_getProof", f"0x{account(number).hex()}", [], block)
 
 
 async def _send(port: int, path: str, bodies: Sequence[bytes]) -> None:

@@ -20,7 +20,6 @@ SMALL_TRANSFERS, FULL_TRANSFERS = 1, 120
 
 SMALL_BLOCKS, FULL_BLOCKS = 200, 20
 ROTATION = 200
-BATCH_CALLS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,32 +29,19 @@ class Case:
     name: str
     bodies: list[bytes]
     """JSON-RPC requests, sent in turn."""
-    calls: int = 1
-    """Calls in each request."""
-    is_named: bool = False
-    """Whether each request has an X-Request-Id of its own."""
-
-    @property
-    def is_bound(self) -> bool:
-        """Whether the case has a required ratio to the ceiling: one call per request."""
-        return self.calls == 1
 
     def requests(self, path: str) -> list[str]:
         """Return the case's HTTP requests as text. path: the URL path with the key."""
-        return [
-            http_request(path, body, *([f"X-Request-Id: {i}"] if self.is_named else []))
-            for i, body in enumerate(self.bodies)
-        ]
+        return [http_request(path, body) for body in self.bodies]
 
 
-def http_request(path: str, body: bytes, *headers: str) -> str:
+def http_request(path: str, body: bytes) -> str:
     """Return a complete HTTP request as text, in the load generator's format."""
     lines = [
         f"POST {path} HTTP/1.1",
         "Host: 127.0.0.1",
         "Content-Type: application/json",
         f"Content-Length: {len(body)}",
-        *headers,
     ]
     return "\r\n".join([*lines, "", body.decode("latin-1")])
 
@@ -94,48 +80,28 @@ def cases(subject: Subject) -> list[Case]:
     by_hash = "eth_getBlockByHash"
     transaction = "eth_getTransactionByBlockHashAndIndex"
     storage = "eth_getStorageAt"
-    at_latest = [_call(storage, contract, slot, "latest") for slot in subject.slots]
+    at_latest = [call(storage, contract, slot, "latest") for slot in subject.slots]
     return [
-        Case("eth_chainId", [_call("eth_chainId")]),
-        Case("eth_blockNumber", [_call("eth_blockNumber")]),
+        Case("eth_chainId", [call("eth_chainId")]),
+        Case("eth_blockNumber", [call("eth_blockNumber")]),
         Case(f"{storage}, latest", at_latest),
-        Case(f"{storage}, latest, X-Request-Id", at_latest, is_named=True),
         Case(
             f"{storage}, by number",
             [
-                _call(storage, contract, slot, hex(chance.choice(subject.numbers)))
+                call(storage, contract, slot, hex(chance.choice(subject.numbers)))
                 for slot in subject.slots
             ],
         ),
-        Case(f"{by_hash}, hashes", [_call(by_hash, h, False) for h in small]),
-        Case(f"{by_hash}, full", [_call(by_hash, h, True) for h in full]),
+        Case(f"{by_hash}, hashes", [call(by_hash, h, False) for h in small]),
+        Case(f"{by_hash}, full", [call(by_hash, h, True) for h in full]),
         Case(
             transaction,
             [
-                _call(transaction, chance.choice(full), hex(i % FULL_TRANSFERS))
+                call(transaction, chance.choice(full), hex(i % FULL_TRANSFERS))
                 for i in range(ROTATION)
             ],
         ),
-        _batch(transaction, full, chance),
     ]
-
-
-def _batch(method: str, hashes: list[str], chance: random.Random) -> Case:
-    """Return batches of transaction look-ups."""
-    batches = [
-        [
-            _request(
-                method,
-                chance.choice(hashes),
-                hex(chance.randrange(FULL_TRANSFERS)),
-                request_id=i,
-            )
-            for i in range(BATCH_CALLS)
-        ]
-        for _ in range(10)
-    ]
-    bodies = [json.dumps(batch, separators=(",", ":")).encode() for batch in batches]
-    return Case(f"batch of {BATCH_CALLS} {method}", bodies, calls=BATCH_CALLS)
 
 
 def _hashes(blocks: Any, transactions: int) -> list[str]:
@@ -154,10 +120,7 @@ def _slots(slug: str) -> list[str]:
     return [hex(int.from_bytes(slot, "big")) for slot in unique[:ROTATION]]
 
 
-def _request(method: str, *params: object, request_id: int = 1) -> dict[str, object]:
-    return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
-
-
-def _call(method: str, *params: object) -> bytes:
-    request = _request(method, *params)
+def call(method: str, *params: object) -> bytes:
+    """Return a JSON-RPC request."""
+    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     return json.dumps(request, separators=(",", ":")).encode()

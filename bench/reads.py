@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
 
-from django.core.management import call_command
 from eth_typing import Address
 
 from abi.encoding import call_data, mapping_slot
 from bench import proofs
-from bench.endpoint import split_cores
 from bench.keys import new_key
 from bench.loadgen import loadgen
 from bench.logs import logs
-from bench.per_core import ReadCase, Say, beside_geth, measured_rows
+from bench.per_core import ReadCase, beside_geth, measured_rows
+from bench.questions import call
 from bench.rows import Row
-from bench.token_chain import TOKEN, TokenChain, genesis_of, holders_of, in_folder
+from bench.servers import split_cores
+from bench.token_chain import (
+    TOKEN,
+    TokenChain,
+    genesis_of,
+    holders_of,
+    import_chain,
+    write_chain,
+)
+from bench.turns import Say
 from evm.signatures import keccak
 from keys.limiter.gcra import MAX_RATE
 from samples.builder import ChainBuilder
@@ -54,7 +61,6 @@ def reads(folder: Path, say: Say) -> list[Row]:
 
 def prepare(folder: Path, say: Say) -> tuple[TokenChain, str]:
     """Build and import the chain. Return it, and a URL path with a new key."""
-    chain = in_folder(folder / SLUG)
     say("reads: builds and imports its chain")
     signers = holders_of(SENDERS)
     genesis = genesis_of(signers)
@@ -66,15 +72,8 @@ def prepare(folder: Path, say: Say) -> tuple[TokenChain, str]:
     for _ in range(BLOCKS):
         built.send(signers[0], signers[1].address, value=1)
         built.block()
-    chain.genesis_path.parent.mkdir(parents=True, exist_ok=True)
-    chain.genesis_path.write_text(json.dumps(genesis))
-    chain.chain_path.write_bytes(built.rlp())
-    call_command(
-        "import_chain",
-        str(chain.chain_path),
-        network=SLUG,
-        genesis=chain.genesis_path,
-    )
+    chain = write_chain(folder / SLUG, genesis, built)
+    import_chain(chain, SLUG)
     return chain, f"/{SLUG}/v3/{new_key(credits_per_second=MAX_RATE)}"
 
 
@@ -110,11 +109,7 @@ def state_call(method: str, number: int) -> bytes:
     named = [address]
     if method == STORAGE:
         named = [f"0x{TOKEN.hex()}", f"0x{mapping_slot(holder(number), 0):064x}"]
-    body = {
-        **{"jsonrpc": "2.0", "id": 1, "method": method},
-        "params": [*named, "latest"],
-    }
-    return json.dumps(body).encode()
+    return call(method, *named, "latest")
 
 
 def call_cases() -> Iterator[ReadCase]:
@@ -132,6 +127,5 @@ def call_cases() -> Iterator[ReadCase]:
 def balance_call(number: int) -> bytes:
     """Return the request for a holder's balance."""
     data = call_data("balanceOf(address)", holder(number))
-    call = {"to": f"0x{TOKEN.hex()}", "data": f"0x{data.hex()}"}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "eth_call", "params": [call, "latest"]}
-    return json.dumps(body).encode()
+    message = {"to": f"0x{TOKEN.hex()}", "data": f"0x{data.hex()}"}
+    return call("eth_call", message, "latest")

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
-from bench.endpoint import Target
+from bench.servers import Target
 from bench.token_chain import TokenChain
 
 GETH = "geth"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from django.db import connection
 from abi.encoding import topic
 from bench.rows import Row
 from bench.token_chain import ETHER, genesis_of, holders_of
+from bench.turns import Say
 from evm.blocks import encode_block
 from samples.assembler import assemble
 from samples.builder import ChainBuilder
@@ -60,8 +60,6 @@ TABLES = {
 """Tables by their names in the database after `nodeapi_`."""
 
 GIGABYTE = 10**9
-
-Say = Callable[[str], None]
 
 
 def storage(folder: Path, say: Say) -> list[Row]:

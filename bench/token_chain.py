@@ -24,6 +24,8 @@ from typing import Any
 
 os.environ.setdefault("ETH_HASH_BACKEND", "pysha3")
 
+from django.core.management import call_command
+
 from abi.encoding import call_data, mapping_slot
 from config import env
 from evm.blocks import Block
@@ -136,11 +138,7 @@ def write_token_chain(
     chain = ChainBuilder(genesis)
     for transfers in blocks:
         add_block(chain, signers, chance, transfers)
-    folder.mkdir(parents=True, exist_ok=True)
-    written = in_folder(folder)
-    written.genesis_path.write_text(json.dumps(genesis))
-    written.chain_path.write_bytes(chain.rlp())
-    return written
+    return write_chain(folder, genesis, chain)
 
 
 def build_in_process(
@@ -156,6 +154,34 @@ def build_in_process(
         check=True,
         cwd=env.BASE_DIR,
     )
+
+
+def import_chain(chain: TokenChain, slug: str) -> None:
+    """Import a chain from its files into a network, and create the network."""
+    call_command(
+        "import_chain", str(chain.chain_path), network=slug, genesis=chain.genesis_path
+    )
+
+
+def build_and_import(
+    folder: Path, slug: str, *, holders: int, blocks: Sequence[str]
+) -> TokenChain:
+    """Build a chain in a folder with the network's slug, and import it."""
+    build_in_process(folder / slug, holders=holders, blocks=blocks)
+    chain = in_folder(folder / slug)
+    import_chain(chain, slug)
+    return chain
+
+
+def write_chain(
+    folder: Path, genesis: dict[str, Any], built: ChainBuilder
+) -> TokenChain:
+    """Write the files of a chain."""
+    folder.mkdir(parents=True, exist_ok=True)
+    chain = in_folder(folder)
+    chain.genesis_path.write_text(json.dumps(genesis))
+    chain.chain_path.write_bytes(built.rlp())
+    return chain
 
 
 def main(arguments: list[str]) -> None:

@@ -8,49 +8,31 @@ with the server that reads all answers from PostgreSQL.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-from django.core.management import call_command
-
-from bench.endpoint import (
-    CEILING,
-    SERVICE,
-    AllLoads,
-    Loads,
-    Say,
-    Target,
-    answer_size,
-    server_rows,
-    serving,
-    serving_ceiling,
-    split_cores,
-)
+from bench.endpoint import Loads, answer_size, hot_and_cold, server_rows
 from bench.keys import new_key
 from bench.loadgen import Job, loadgen
 from bench.long_trace import LONG_SLUG, add_long_trace
-from bench.questions import Case
+from bench.questions import Case, call
 from bench.rows import Row, median_ratio
-from bench.token_chain import build_in_process, in_folder
+from bench.servers import CEILING, Target, split_cores
+from bench.token_chain import build_and_import
+from bench.turns import Say, rounds
 from evm.execution import BlockExecution
 from evm.headers import ZERO_HASH
 from evm.tracers.recorder import Recorder
 from evm.world import World
-from networks.models import Network
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.networks import open_network, stored_config
 from nodeapi.chain.replay import find_origin
 from nodeapi.models import Block
-from nodeapi.status.facts import newest_record_sizes
 
 SLUG = "bench-traces"
 HOLDERS, BLOCKS, TRANSFERS = 1_000, 20, 200
@@ -76,65 +58,46 @@ REPLAY = "trace_replayBlockTransactions"
 REPLAY_CASE = f"{REPLAY} of {TRANSFERS} transfers, trace and stateDiff"
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """The wall time and processor time of some work, in seconds."""
-
-    seconds: float
-    processor_seconds: float
-
-
 def traces(folder: Path, say: Say) -> list[Row]:
     """Measure the time and memory of traces with short and long answers."""
     path, long_path, long_hash = prepare(folder, say)
-    server_core, generator_core = split_cores()
+    _, generator_core = split_cores()
     asked = cases()
-    loads: AllLoads = defaultdict(Loads)
-    laps: list[tuple[Spent, float]] = []
-    with ExitStack() as stack:
-        generator = stack.enter_context(loadgen(generator_core))
-        ceiling, hot, cold = targets = [
-            stack.enter_context(serving_ceiling(server_core)),
-            stack.enter_context(serving("hot", SERVICE, cores=server_core)),
-            stack.enter_context(
-                serving("cold", SERVICE, "bench.cold_settings", server_core)
-            ),
-        ]
+    loads: dict[str, Loads] = defaultdict(Loads)
+    executed: list[float] = []
+    with loadgen(generator_core) as generator, hot_and_cold() as targets:
+        ceiling, hot, _ = targets
         sizes = [answer_size(hot.port, path, case) for case in asked]
-        for number in range(ROUNDS):
-            say(f"traces: round {number + 1} of {ROUNDS}")
+        for number in rounds(ROUNDS):
+            say(f"traces: round {number} of {ROUNDS}")
             for case, size in zip(asked, sizes, strict=True):
                 for target in targets:
                     its_path = f"/{size}" if target is ceiling else path
                     requests = case.requests(its_path)
                     job = Job(target.port, requests, CONNECTIONS, SECONDS)
                     measured = target.load(generator, job)
-                    loads[case.name, CONNECTIONS].of[target.name].append(measured)
-            single = Job(cold.port, asked[0].requests(path), 1, SECONDS)
-            p50_ms = generator.load(single).p50_ms
-            laps.append((execute(), p50_ms))
+                    loads[case.name].of[target.name].append(measured)
+            executed.append(execute())
         say("traces: a long answer")
         long_rows = [*long_answer_rows(hot, long_path, long_hash)]
     rows = []
     for case, size in zip(asked, sizes, strict=True):
-        rows += case_rows(case, size, loads[case.name, CONNECTIONS])
-    return [
-        *rows,
-        *execution_rows(laps, loads[asked[0].name, CONNECTIONS]),
-        *replay_rows(laps, loads[REPLAY_CASE, CONNECTIONS]),
-        *long_rows,
-        *size_rows(),
-    ]
+        rows += case_rows(case, size, loads[case.name])
+    name = f"callTracer of {TRANSFERS} transfers, executed again"
+    rows.append(Row("traces", name, median(executed) * 1000, "ms of processor"))
+    for named, target_name, required in (
+        (asked[0].name, "cold", REQUIRED_COLD),
+        (REPLAY_CASE, "hot", REQUIRED_REPLAY),
+    ):
+        rows.append(executed_row(named, target_name, loads[named], executed, required))
+    return [*rows, *long_rows]
 
 
 def prepare(folder: Path, say: Say) -> tuple[str, str, str]:
     """Import the chains; return the path to each, and the hash of the long block."""
     say("traces: builds and imports its chains")
-    build_in_process(folder / SLUG, holders=HOLDERS, blocks=[f"{BLOCKS}x{TRANSFERS}"])
-    chain = in_folder(folder / SLUG)
-    call_command(
-        "import_chain", str(chain.chain_path), network=SLUG, genesis=chain.genesis_path
-    )
+    blocks = [f"{BLOCKS}x{TRANSFERS}"]
+    build_and_import(folder, SLUG, holders=HOLDERS, blocks=blocks)
     long_hash = add_long_trace(folder / LONG_SLUG)
     key = new_key(may_trace=True)
     return f"/{SLUG}/v3/{key}", f"/{LONG_SLUG}/v3/{key}", long_hash
@@ -164,36 +127,26 @@ def cases() -> list[Case]:
     ]
 
 
-def call(method: str, *params: object) -> bytes:
-    """Return a JSON-RPC call of a method as JSON."""
-    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    return json.dumps(request, separators=(",", ":")).encode()
-
-
 def case_rows(case: Case, size: int, loads: Loads) -> list[Row]:
     """Return the rows of a case. Traces of blocks have a requirement if hot."""
     start = f"{case.name}, {CONNECTIONS} connections"
     rows = server_rows("traces", f"{start}, ceiling of {size:,} bytes", loads, CEILING)
     hot = REQUIRED_HOT if case.name.startswith(BY_BLOCK) else None
     for target, required in (("hot", hot), ("cold", None)):
-        rate, *others = server_rows("traces", f"{start}, {target}", loads, target)
-        ratio = rate.ratio, rate.ratio_to
-        rows += [
-            Row(rate.bench, rate.case, rate.value, rate.unit, *ratio, required),
-            *others,
-        ]
+        name = f"{start}, {target}"
+        rows += server_rows("traces", name, loads, target, {"rate": required})
     return rows
 
 
-def execute() -> Spent:
-    """Trace full blocks by execution, and return the time spent."""
+def execute() -> float:
+    """Trace full blocks by execution, and return the processor seconds of one."""
     spent = []
     with importer_connection() as connection:
         network_id = open_network(connection, SLUG)
         config = stored_config(network_id)
         blocks = Block.objects.filter(network_id=network_id, number__gt=0)
         for block in blocks[:EXECUTED_BLOCKS]:
-            start, start_processor = time.perf_counter(), time.process_time()
+            start = time.process_time()
             origin = find_origin(connection, network_id, config, bytes(block.hash))
             recorder = Recorder()
             execution = BlockExecution(
@@ -210,71 +163,35 @@ def execute() -> Spent:
                 execution.apply_transaction(transaction)
             if len(recorder.records) != TRANSFERS:
                 raise RuntimeError("a transfer was not recorded")
-            seconds = time.perf_counter() - start
-            spent.append(Spent(seconds, time.process_time() - start_processor))
-    return Spent(
-        median(one.seconds for one in spent),
-        median(one.processor_seconds for one in spent),
+            spent.append(time.process_time() - start)
+    return median(spent)
+
+
+def executed_row(
+    case: str, target: str, loads: Loads, executed: list[float], required: str
+) -> Row:
+    """Return a row that compares a response with an execution of the block.
+
+    executed: processor seconds of an execution in each round. PostgreSQL's time is not
+    included. The wall time of such short requests depends too much on other load.
+    """
+    spent = loads.series(target, "processor_seconds")
+    return Row(
+        "traces",
+        f"{case}, {target}",
+        median(spent) * 1000,
+        "ms of processor",
+        median_ratio(executed, spent),
+        "executed again",
+        required,
     )
-
-
-def execution_rows(laps: list[tuple[Spent, float]], cold: Loads) -> list[Row]:
-    """Return rows that compare reading a trace from the database with execution.
-
-    laps: for each round, the time of an execution, and the p50 of a single client in
-        milliseconds.
-
-    The requirement applies to the processor time of our processes, without
-    PostgreSQL's. The wall time of such short requests depends too much on other load.
-    """
-    executed = [spent.processor_seconds for spent, _ in laps]
-    read = cold.series("cold", "processor_seconds")
-    name = f"callTracer of {TRANSFERS} transfers"
-    again, stored = f"{name}, executed again", f"{name}, read, cold"
-    return [
-        Row("traces", again, median(executed) * 1000, "ms of processor"),
-        Row("traces", again, median(spent.seconds for spent, _ in laps) * 1000, "ms"),
-        Row(
-            "traces",
-            stored,
-            median(read) * 1000,
-            "ms of processor",
-            median_ratio(executed, read),
-            "executed again / read",
-            REQUIRED_COLD,
-        ),
-        Row("traces", stored, median(p50_ms for _, p50_ms in laps), "ms p50, alone"),
-    ]
-
-
-def replay_rows(laps: list[tuple[Spent, float]], loads: Loads) -> Iterator[Row]:
-    """Yield rows that compare Parity's replays of blocks with execution.
-
-    laps: for each round, the time of an execution. The requirement applies to results
-    that are cached; others are computed from trace records.
-    """
-    executed = [spent.processor_seconds for spent, _ in laps]
-    for target, required in (("hot", REQUIRED_REPLAY), ("cold", None)):
-        spent = loads.series(target, "processor_seconds")
-        yield Row(
-            "traces",
-            f"{REPLAY_CASE}, {target}",
-            median(spent) * 1000,
-            "ms of processor",
-            median_ratio(executed, spent),
-            "executed again / replayed",
-            required,
-        )
 
 
 def long_answer_rows(target: Target, path: str, block_hash: str) -> Iterator[Row]:
     """Measure the first byte of a long answer, and small requests during its download."""
     body = call(BY_BLOCK, block_hash, {"tracer": "callTracer"})
-    first_bytes, rates = [], []
-    for _ in range(ROUNDS):
-        first, seconds, size = download(target.port, path, body)
-        first_bytes.append(first * 1000)
-        rates.append(size / seconds / 2**20)
+    downloads = [download(target.port, path, body) for _ in range(ROUNDS)]
+    size = downloads[0][2]
     ended = threading.Event()
 
     def keep_reading() -> None:
@@ -293,11 +210,10 @@ def long_answer_rows(target: Target, path: str, block_hash: str) -> Iterator[Row
     yield Row(
         "traces",
         f"{name}, first byte",
-        median(first_bytes),
+        1000 * median(first for first, _, _ in downloads),
         "ms",
         required=REQUIRED_FIRST_BYTE_MS,
     )
-    yield Row("traces", f"{name}, whole", median(rates), "MiB/s")
     yield Row(
         "traces",
         f"eth_chainId beside {name}",
@@ -322,11 +238,3 @@ def download(port: int, path: str, body: bytes) -> tuple[float, float, int]:
         return first, time.perf_counter() - start, size
     finally:
         connection.close()
-
-
-def size_rows() -> Iterator[Row]:
-    """Return the stored size of the token transfers' trace records."""
-    sizes: Any = newest_record_sizes(Network.objects.get(slug=SLUG))
-    each, block = sizes.total / sizes.transactions, sizes.total / BLOCKS
-    yield Row("traces", "records of a token transfer", each, "bytes")
-    yield Row("traces", f"records of a block of {TRANSFERS}", block, "bytes")

@@ -9,7 +9,6 @@ records and commits each block to PostgreSQL, as in production.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from bench.geth import Geth, geth_import
 from bench.racers import racer
 from bench.rows import Row
 from bench.token_chain import in_folder
+from bench.turns import Say
 from bench.worst_chain import LOADS, build_in_process
 from bench.worst_loads import Load
 from evm.blocks import decode_block
@@ -24,8 +24,6 @@ from evm.blocks import decode_block
 LEAST_SPEED = 6.0
 """Mgas/s. At this speed, a block of 60 Mgas is imported in 10 s; blocks are 12 s apart."""
 LEAST_OF_GETH = 0.4
-
-Say = Callable[[str], None]
 
 
 def worst(folder: Path, say: Say) -> list[Row]:
@@ -36,7 +34,7 @@ def worst(folder: Path, say: Say) -> list[Row]:
     rows: list[Row] = []
     with (
         chain.blocks() as blocks,
-        racer("bench.import_ours", folder / "worst", "1") as ours,
+        racer("bench.import_ours", folder / "worst", "--batch", "1") as ours,
         _geth(chain.genesis_path, folder / "geth") as geth,
     ):
         ours.run(1)

@@ -23,22 +23,40 @@ def _contract(number: int, source: str) -> dict[str, Any]:
     return {f"0x{number:040x}": {"balance": "0x0", "nonce": "0x1", "code": code}}
 
 
+def loads(family: str, *rows: tuple[Any, ...]) -> tuple[Load, ...]:
+    """Return a load for each row: name, opcodes, body, gas, and setup if there is one."""
+    return tuple(
+        load(family, name, opcodes, body, gas=gas, setup=" ".join(setup))
+        for name, opcodes, body, gas, *setup in rows
+    )
+
+
 # Arithmetic: the operands are copied from the stack
 
 _LONG = f"0x{SPREAD:x}"
 _NEGATIVE = f"0x{2**256 - SPREAD // 3:x}"
 
 ARITHMETIC = (
-    load(
+    *loads(
         "arithmetic",
-        "ADD, operands by DUP1",
-        "ADD",
-        "DUP1 ADD",
-        setup=f"PUSH {_LONG}",
-        gas=6,
+        ("ADD, operands by DUP1", "ADD", "DUP1 ADD", 6, f"PUSH {_LONG}"),
+        ("NOT", "NOT", "NOT", 3, "PUSH 7"),
+        ("CLZ", "CLZ", "CLZ", 5, "PUSH 7"),
+        (
+            "EXP, 1-byte exponent",
+            "EXP",
+            "DUP2 DUP2 EXP POP",
+            68,
+            f"PUSH 0xff PUSH {_LONG}",
+        ),
+        (
+            "EXP, 32-byte exponent",
+            "EXP",
+            "DUP2 DUP2 EXP POP",
+            1618,
+            f"PUSH 0x{2**256 - 1:x} PUSH {_LONG}",
+        ),
     ),
-    load("arithmetic", "NOT", "NOT", "NOT", setup="PUSH 7", gas=3),
-    load("arithmetic", "CLZ", "CLZ", "CLZ", setup="PUSH 7", gas=5),
     *(
         load(
             "arithmetic",
@@ -69,27 +87,16 @@ ARITHMETIC = (
         )
         for name in ("ADDMOD", "MULMOD")
     ),
-    load(
-        "arithmetic",
-        "EXP, 1-byte exponent",
-        "EXP",
-        "DUP2 DUP2 EXP POP",
-        setup=f"PUSH 0xff PUSH {_LONG}",
-        gas=68,
-    ),
-    load(
-        "arithmetic",
-        "EXP, 32-byte exponent",
-        "EXP",
-        "DUP2 DUP2 EXP POP",
-        setup=f"PUSH 0x{2**256 - 1:x} PUSH {_LONG}",
-        gas=1618,
-    ),
 )
 
 # What a frame, a transaction and a block are like
 
 CONTEXT = (
+    *loads(
+        "context",
+        ("BLOCKHASH", "BLOCKHASH", "DUP1 BLOCKHASH POP", 25, "PUSH 0"),
+        ("BLOBHASH", "BLOBHASH", "PUSH0 BLOBHASH POP", 7),
+    ),
     *(
         load("context", name, name, f"{name} POP", gas=gas + 2)
         for name, gas in (
@@ -99,15 +106,6 @@ CONTEXT = (
             ("SELFBALANCE", 5),
         )
     ),
-    load(
-        "context",
-        "BLOCKHASH",
-        "BLOCKHASH",
-        "DUP1 BLOCKHASH POP",
-        setup="PUSH 0",
-        gas=25,
-    ),
-    load("context", "BLOBHASH", "BLOBHASH", "PUSH0 BLOBHASH POP", gas=7),
     load(
         "context",
         "CALLDATALOAD",
@@ -120,73 +118,54 @@ CONTEXT = (
 
 # Stack and jumps
 
-STACK_LOADS = (
-    load("stack", "PUSH0 and POP", "PUSH0 POP", "PUSH0 POP", gas=4),
-    load("stack", "PUSH1 and POP", "PUSH1 POP", "PUSH1 7 POP", gas=5),
-    load("stack", "PUSH32 and POP", "PUSH32 POP", f"PUSH32 {_LONG} POP", gas=5),
-    load("stack", "DUP1 and POP", "DUP1 POP", "DUP1 POP", setup="PUSH 1", gas=5),
-    load("stack", "SWAP16", "SWAP16", "SWAP16", setup="PUSH 1 " * 17, gas=3),
+STACK_LOADS = loads(
+    "stack",
+    ("PUSH0 and POP", "PUSH0 POP", "PUSH0 POP", 4),
+    ("PUSH1 and POP", "PUSH1 POP", "PUSH1 7 POP", 5),
+    ("PUSH32 and POP", "PUSH32 POP", f"PUSH32 {_LONG} POP", 5),
+    ("DUP1 and POP", "DUP1 POP", "DUP1 POP", 5, "PUSH 1"),
+    ("SWAP16", "SWAP16", "SWAP16", 3, "PUSH 1 " * 17),
 )
-JUMPS = (
-    load("jumps", "JUMPDEST", "JUMPDEST", "here{0}:", gas=1),
-    load("jumps", "JUMP", "JUMP JUMPDEST", "PUSH @here{0} JUMP here{0}:", gas=12),
-    load(
-        "jumps",
-        "JUMPI, taken",
-        "JUMPI JUMPDEST",
-        "PUSH 1 PUSH @here{0} JUMPI here{0}:",
-        gas=17,
-    ),
-    load("jumps", "JUMPI, not taken", "JUMPI", "PUSH0 PUSH0 JUMPI", gas=14),
+JUMPS = loads(
+    "jumps",
+    ("JUMPDEST", "JUMPDEST", "here{0}:", 1),
+    ("JUMP", "JUMP JUMPDEST", "PUSH @here{0} JUMP here{0}:", 12),
+    ("JUMPI, taken", "JUMPI JUMPDEST", "PUSH 1 PUSH @here{0} JUMPI here{0}:", 17),
+    ("JUMPI, not taken", "JUMPI", "PUSH0 PUSH0 JUMPI", 14),
 )
 
 # Memory, hashes, copies
 
-MEMORY = (
-    load("memory", "MLOAD", "MLOAD", "MLOAD", setup="PUSH0", gas=3),
-    load("memory", "MSTORE", "MSTORE", "PUSH0 PUSH0 MSTORE", gas=7),
-    load("memory", "MSTORE8", "MSTORE8", "PUSH0 PUSH0 MSTORE8", gas=7),
-    load(
-        "memory",
+MEMORY = loads(
+    "memory",
+    ("MLOAD", "MLOAD", "MLOAD", 3, "PUSH0"),
+    ("MSTORE", "MSTORE", "PUSH0 PUSH0 MSTORE", 7),
+    ("MSTORE8", "MSTORE8", "PUSH0 PUSH0 MSTORE8", 7),
+    (
         "MCOPY, 32 bytes",
         "MCOPY",
         "PUSH 32 PUSH0 PUSH 32 MCOPY",
-        setup="PUSH 1 PUSH 32 MSTORE",
-        gas=15,
+        15,
+        "PUSH 1 PUSH 32 MSTORE",
     ),
-    load(
-        "memory",
+    (
         "MCOPY, 64 KiB",
         "MCOPY",
         "DUP1 PUSH0 DUP2 MCOPY",
-        setup="PUSH 0 PUSH 131040 MSTORE PUSH 65536",
-        gas=6160,
+        6160,
+        "PUSH 0 PUSH 131040 MSTORE PUSH 65536",
     ),
 )
-KECCAK = (
-    load(
-        "keccak",
-        "32 bytes",
-        "KECCAK256",
-        "PUSH 32 PUSH0 SHA3 POP",
-        setup="PUSH 1 PUSH 0 MSTORE",
-        gas=43,
-    ),
-    load(
-        "keccak",
-        "136 bytes",
-        "KECCAK256",
-        "PUSH 136 PUSH0 SHA3 POP",
-        setup="PUSH 1 PUSH 128 MSTORE",
-        gas=67,
-    ),
-    load(
-        "keccak",
+KECCAK = loads(
+    "keccak",
+    ("32 bytes", "KECCAK256", "PUSH 32 PUSH0 SHA3 POP", 43, "PUSH 1 PUSH 0 MSTORE"),
+    ("136 bytes", "KECCAK256", "PUSH 136 PUSH0 SHA3 POP", 67, "PUSH 1 PUSH 128 MSTORE"),
+    (
         "64 KiB",
         "KECCAK256",
         "PUSH 65536 PUSH0 SHA3 POP",
-        setup="PUSH 0 PUSH 65504 MSTORE",
-        gas=12_340,
+        12_340,
+        "PUSH 0 PUSH 65504 MSTORE",
     ),
 )
 _ECHO = 0xEC40
@@ -237,34 +216,26 @@ def _next(op: str) -> str:
     return f"PUSH32 0x{SPREAD:x} ADD DUP1 {op}"
 
 
-WARM_STORAGE = (
-    load("warm storage", "SLOAD", "SLOAD", "PUSH0 SLOAD POP", gas=104),
-    load(
-        "warm storage",
+WARM_STORAGE = loads(
+    "warm storage",
+    ("SLOAD", "SLOAD", "PUSH0 SLOAD POP", 104),
+    (
         "SSTORE of the same value",
         "SSTORE",
         "PUSH0 PUSH0 SSTORE",
-        gas=104,
-        setup="PUSH 1 PUSH 0 SSTORE PUSH 0 PUSH 0 SSTORE",
+        104,
+        "PUSH 1 PUSH 0 SSTORE PUSH 0 PUSH 0 SSTORE",
     ),
-    load(
-        "warm storage",
+    (
         "SSTORE, changing",
         "SSTORE",
         "DUP1 PUSH0 SSTORE PUSH 2 PUSH0 SSTORE",
-        gas=220,
-        setup="PUSH 1 DUP1 PUSH0 SSTORE",
+        220,
+        "PUSH 1 DUP1 PUSH0 SSTORE",
     ),
-    load("warm storage", "TLOAD", "TLOAD", "PUSH0 TLOAD POP", gas=104),
-    load("warm storage", "TSTORE", "TSTORE", "PUSH 1 PUSH0 TSTORE", gas=105),
-    load(
-        "warm storage",
-        "TSTORE of new slots",
-        "TSTORE",
-        _next("DUP1 TSTORE"),
-        setup="PUSH0",
-        gas=112,
-    ),
+    ("TLOAD", "TLOAD", "PUSH0 TLOAD POP", 104),
+    ("TSTORE", "TSTORE", "PUSH 1 PUSH0 TSTORE", 105),
+    ("TSTORE of new slots", "TSTORE", _next("DUP1 TSTORE"), 112, "PUSH0"),
 )
 _ALL_ACCOUNTS = {
     key: value
@@ -272,13 +243,11 @@ _ALL_ACCOUNTS = {
     for key, value in _account(SPREAD * number & ADDRESS_MASK).items()
 }
 COLD = (
-    load(
+    *loads(
         "cold storage",
-        "SLOAD of absent slots",
-        "SLOAD",
-        _next("SLOAD POP"),
-        setup="CALLVALUE",
-        gas=2111,
+        ("SLOAD of absent slots", "SLOAD", _next("SLOAD POP"), 2111, "CALLVALUE"),
+        ("SSTORE from 0", "SSTORE", _next("DUP1 SSTORE"), 22_115, "CALLER NUMBER SHL"),
+        ("BALANCE of absent accounts", "BALANCE", _next("BALANCE POP"), 2611, "CALLER"),
     ),
     load(
         "cold storage",
@@ -288,14 +257,6 @@ COLD = (
         setup="PUSH0",
         gas=2111,
         storage=_EXISTING,
-    ),
-    load(
-        "cold storage",
-        "SSTORE from 0",
-        "SSTORE",
-        _next("DUP1 SSTORE"),
-        setup="CALLER NUMBER SHL",
-        gas=22_115,
     ),
     load(
         "cold storage",
@@ -314,14 +275,6 @@ COLD = (
         setup="PUSH0",
         gas=2611,
         alloc=_ALL_ACCOUNTS,
-    ),
-    load(
-        "cold storage",
-        "BALANCE of absent accounts",
-        "BALANCE",
-        _next("BALANCE POP"),
-        setup="CALLER",
-        gas=2611,
     ),
     load(
         "cold storage",
@@ -438,48 +391,38 @@ _NEW_END = f"PUSH 1 ADD DUP1 PUSH {INIT_CODE_LIMIT - 32} MSTORE"
 """Writes a counter over the last word: no two creations have the same init code."""
 _CREATE = f"{_NEW_END} PUSH {INIT_CODE_LIMIT} PUSH0 PUSH0 CREATE POP"
 
-CREATES = (
-    load(
-        "creates",
-        "CREATE, no init code",
-        "CREATE",
-        "PUSH0 PUSH0 PUSH0 CREATE POP",
-        gas=32_020,
-    ),
-    load(
-        "creates",
+CREATES = loads(
+    "creates",
+    ("CREATE, no init code", "CREATE", "PUSH0 PUSH0 PUSH0 CREATE POP", 32_020),
+    (
         "CREATE2, no init code",
         "CREATE2",
         "PUSH 1 ADD DUP1 PUSH0 PUSH0 PUSH0 CREATE2 POP",
-        setup="PUSH0",
-        gas=32_030,
+        32_030,
+        "PUSH0",
     ),
-    load(
-        "creates",
+    (
         "CREATE, 48 KiB of JUMPDEST",
         "CREATE JUMPDEST",
         _CREATE,
-        setup=_init_code("5b5b5b5b"),
-        gas=32_000 + 3072 + INIT_CODE_LIMIT + 50,
+        32_000 + 3072 + INIT_CODE_LIMIT + 50,
+        _init_code("5b5b5b5b"),
     ),
-    load(
-        "creates",
+    (
         "CREATE, a jump over 48 KiB of JUMPDEST and PUSH1",
         "CREATE",
         _CREATE,
-        # It begins with PUSH2 0xbf00 JUMP.
-        setup=f"{_init_code('5b5b6001')} PUSH 0x61 PUSH 0 MSTORE8 PUSH 0xbf PUSH 1 MSTORE8"
+        32_000 + 3072 + 200,
+        f"{_init_code('5b5b6001')} PUSH 0x61 PUSH 0 MSTORE8 PUSH 0xbf PUSH 1 MSTORE8"
         " PUSH 0x00 PUSH 2 MSTORE8 PUSH 0x56 PUSH 3 MSTORE8"
         " PUSH 0x5b00 PUSH 48866 MSTORE",
-        gas=32_000 + 3072 + 200,
     ),
-    load(
-        "creates",
+    (
         "SELFDESTRUCT in init code",
         "CREATE SELFDESTRUCT",
         "PUSH 2 PUSH 30 PUSH0 CREATE POP",
-        setup="PUSH 0x30ff PUSH 0 MSTORE",
-        gas=37_100,
+        37_100,
+        "PUSH 0x30ff PUSH 0 MSTORE",
     ),
 )
 

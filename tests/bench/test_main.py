@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from bench import __main__ as bench
-from bench import report
+from bench import part, report, turns
 from bench.rows import Row
 
 GOOD = Row("import", "a case", 2.0, "blocks/s", 2.0, "another", ">= 1.0")
@@ -15,33 +16,29 @@ BAD = Row("import", "a case", 0.5, "blocks/s", 0.5, "another", ">= 1.0")
 
 
 @pytest.mark.parametrize(
-    ("found", "status", "kept", "is_drawn"),
+    ("found", "status", "kept"),
     [
-        ([GOOD], 0, len(bench.PARTS), True),
-        ([BAD], 1, len(bench.PARTS), True),
-        (None, 1, len(bench.PARTS) - 1, False),
+        ([GOOD], 0, len(part.PARTS)),
+        ([BAD], 1, len(part.PARTS)),
+        (None, 1, len(part.PARTS) - 1),
     ],
 )
 def test_parts_are_put_together(
     found: list[Row] | None,
     status: int,
     kept: int,
-    is_drawn: bool,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    results, plot = tmp_path / "results.json", tmp_path / "plot.svg"
+    results = tmp_path / "results.json"
     monkeypatch.setattr(bench, "RESULTS", results)
-    monkeypatch.setattr(bench, "PLOT", plot)
-    monkeypatch.setattr(bench, "plot", lambda rows: f"<svg>{len(rows)}</svg>")
     monkeypatch.setattr(
         bench, "measure", lambda name: found if name == "import" else [GOOD]
     )
     assert bench.main([]) == status
     rows, _ = report.read_json(results)
     assert len(rows) == kept
-    assert plot.exists() == is_drawn
     assert ("without figures: import" in capsys.readouterr().out) == (found is None)
 
 
@@ -53,3 +50,24 @@ def test_part_that_fails_has_no_figures(capfd: pytest.CaptureFixture[str]) -> No
 def test_unknown_part_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert bench.main(["endpoints"]) == 2
     assert "no part 'endpoints'" in capsys.readouterr().out
+
+
+def test_budgets_of_parts_and_of_a_whole_run() -> None:
+    seconds = [one.seconds for one in part.PARTS.values()]
+    assert max(seconds) <= 4 * 60
+    assert sum(seconds) <= 25 * 60
+
+
+@pytest.mark.parametrize("name", part.PARTS)
+def test_every_part_has_a_module_and_a_row_in_the_documentation(name: str) -> None:
+    assert find_spec(part.PARTS[name].function.partition(":")[0])
+    page = Path(__file__).parents[2] / "docs" / "benchmarks.md"
+    assert f"\n| `{name}` | " in page.read_text()
+
+
+def test_rounds_end_when_the_time_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "_deadlines", [0.0])
+    assert list(turns.rounds(9)) == [1, 2, 3]
+    assert list(turns.rounds(2)) == [1, 2]
+    monkeypatch.setattr(turns, "_deadlines", [float("inf")])
+    assert list(turns.rounds(9)) == list(range(1, 10))

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
-from bench.plot import plot
 from bench.report import number, read_json, table, write_json
 from bench.rows import Row, median_ratio
 
 FAST = Row("import", "ours", 30.0, "blocks/s", 6.0, "bare", ">= 1.0")
 SLOW = Row("import", "ours, slow", 3.0, "blocks/s", 0.6, "bare", ">= 1.0")
 LARGE = Row("growth", "memory", 2000.0, "MiB", required="<= 1024")
-HOT = Row(
-    "endpoint",
-    "eth_chainId, 64 connections, hot",
-    30_000.0,
-    "requests/s",
-    0.8,
-    "ceiling",
-    ">= 0.75",
-)
 
 
 @pytest.mark.parametrize(
@@ -62,10 +51,3 @@ def test_figures_have_three_digits(value: float, text: str) -> None:
 def test_results_survive_the_file(tmp_path: Path) -> None:
     write_json(tmp_path / "results.json", [FAST, LARGE], {"cores": 2})
     assert read_json(tmp_path / "results.json") == ([FAST, LARGE], {"cores": 2})
-
-
-def test_the_plot_is_xml_and_shows_every_panel_that_has_rows() -> None:
-    texts = [e.text for e in ElementTree.fromstring(plot([FAST, HOT])).iter()]
-    assert "eth_chainId, hot" in texts
-    assert "ours" in texts
-    assert not any("as the state grows" in (text or "") for text in texts)
