@@ -7,7 +7,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.management import call_command
@@ -22,6 +22,11 @@ from server.supervisor import Server
 from tests.support import leftovers
 from tests.support.service import run_service
 from tests.support.waiting import PATIENCE_SECONDS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from tests.support.browser import Chromium
 
 # Benchmarks measure speed. No property test has a deadline.
 settings.register_profile(
@@ -108,6 +113,23 @@ def module_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
 def service(module_db: None) -> Iterator[Server]:
     """Run the server in a process of its own for a module, with an empty database."""
     with run_service() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Chromium]:
+    """Run the Chromium of this test process."""
+    from tests.support.browser import Chromium  # other runs need no Playwright
+
+    running = Chromium()
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Chromium) -> Iterator[Browser]:
+    """Return a Chromium; tests that use it are marked `needs_chromium`."""
+    with chromium.lent() as running:
         yield running
 
 

@@ -12,17 +12,11 @@ from playwright.sync_api import Browser, BrowserContext, Page
 from config import demo
 from keys.models import User
 from tests.support import web
-from tests.support.browser import log_in, running_chromium
+from tests.support.browser import log_in
 from tests.support.live import Live, live_service
 from tests.support.waiting import wait_until
 
 PASSWORD = "correct horse battery"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_chromium() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

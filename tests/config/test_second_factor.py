@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
+from playwright.sync_api import Browser
 
 from config import second_factor
 from config.env import InvalidSetting
@@ -17,7 +18,7 @@ from keys.policy import CALLING_POLICY
 from server import supervisor
 from server.forking import ForkServer
 from tests.support import web
-from tests.support.browser import needs_chromium, running_chromium
+from tests.support.browser import needs_chromium
 from tests.support.installation import Installation, installation
 
 pytest.importorskip("django_otp")
@@ -101,34 +102,33 @@ def test_admin_opens_with_a_one_time_password_and_not_without(
 
 @needs_chromium
 def test_pages_of_the_second_factor_work_under_the_admins_policy(
-    guarded: Installation, base_url: str
+    browser: Browser, guarded: Installation, base_url: str
 ) -> None:
     address = guarded.manage("enroll_second_factor", STAFF).strip()
     faults: list[str] = []
-    with running_chromium() as browser:
-        page = browser.new_page(base_url=base_url)
-        page.on("console", lambda line: faults.append(line.text))
-        answer = page.goto("/admin/")
-        assert answer is not None
-        assert answer.header_value("content-security-policy") == CALLING_POLICY
-        page.locator("#id_username").fill(STAFF)
-        page.locator("#id_password").fill(PASSWORD)
-        page.get_by_role("button", name="Log in").click()  # the devices are known then
-        devices = page.locator("#id_otp_device option[value^=otp_totp]")
-        devices.first.wait_for(state="attached")
-        device = devices.first.get_attribute("value")
-        page.locator("#id_otp_device").select_option(value=device)
-        page.locator("#id_password").fill(PASSWORD)
-        page.locator("#id_otp_token").fill(one_time_password(address))
-        page.get_by_role("button", name="Log in").click()
-        page.locator("#user-tools").wait_for()
-        page.goto("/admin/otp_totp/totpdevice/")
-        link = page.locator("#result_list a[href*=change]").first.get_attribute("href")
-        assert link is not None
-        for path in (link, link.partition("/change")[0] + "/config/"):
-            shown = page.goto(path)
-            assert shown is not None
-            assert shown.status == 200
+    page = browser.new_page(base_url=base_url)
+    page.on("console", lambda line: faults.append(line.text))
+    answer = page.goto("/admin/")
+    assert answer is not None
+    assert answer.header_value("content-security-policy") == CALLING_POLICY
+    page.locator("#id_username").fill(STAFF)
+    page.locator("#id_password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()  # the devices are known then
+    devices = page.locator("#id_otp_device option[value^=otp_totp]")
+    devices.first.wait_for(state="attached")
+    device = devices.first.get_attribute("value")
+    page.locator("#id_otp_device").select_option(value=device)
+    page.locator("#id_password").fill(PASSWORD)
+    page.locator("#id_otp_token").fill(one_time_password(address))
+    page.get_by_role("button", name="Log in").click()
+    page.locator("#user-tools").wait_for()
+    page.goto("/admin/otp_totp/totpdevice/")
+    link = page.locator("#result_list a[href*=change]").first.get_attribute("href")
+    assert link is not None
+    for path in (link, link.partition("/change")[0] + "/config/"):
+        shown = page.goto(path)
+        assert shown is not None
+        assert shown.status == 200
     assert faults == []
 
 

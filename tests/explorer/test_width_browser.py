@@ -9,17 +9,11 @@ from django.test import Client
 from playwright.sync_api import Browser
 
 from tests.explorer.pages import MARKED, transaction_path
-from tests.support.browser import log_in, needs_chromium, running_chromium
+from tests.support.browser import log_in, needs_chromium
 from tests.support.live import Live, live_service
 from tests.support.look import WIDTHS, set_width, take_picture, width_of
 
 pytestmark = needs_chromium
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_chromium() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import time
+from asyncio import _set_running_loop
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -28,24 +30,42 @@ needs_chromium = pytest.mark.skipif(
 )
 
 
-@contextmanager
-def running_chromium() -> Iterator[Browser]:
-    """Run a Chromium that connects only to the sites of the pages.
+class Chromium:
+    """A Chromium that connects only to the sites of the pages, for all tests of a process.
 
-    Playwright leaves an event loop in this thread, because of which Django would refuse
-    database access. Nothing runs on this loop in the meantime.
+    Between its calls, Playwright leaves an event loop behind that stands still and that
+    asyncio takes for the running one of this thread. It is hidden from tests without a
+    browser, which run event loops of their own.
     """
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    try:
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(
-                executable_path=CHROMIUM, args=arguments
-            )
-            yield browser
-            browser.close()
-    finally:
-        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+    def __init__(self) -> None:
+        self._playwright = sync_playwright().start()
+        self._loop = asyncio.get_running_loop()
+        arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        self._browser = self._playwright.chromium.launch(
+            executable_path=CHROMIUM, args=arguments
+        )
+        _set_running_loop(None)
+
+    @contextmanager
+    def lent(self) -> Iterator[Browser]:
+        """Lend the browser; its contexts are closed afterwards."""
+        _set_running_loop(self._loop)
+        # Django would refuse its database because of the loop, on which nothing runs.
+        os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+        try:
+            yield self._browser
+            for context in self._browser.contexts:
+                context.close()
+        finally:
+            del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+            _set_running_loop(None)
+
+    def close(self) -> None:
+        """End the browser and Playwright."""
+        with self.lent():
+            self._browser.close()
+            self._playwright.stop()
 
 
 def until(page: Page, condition: Callable[[], Found]) -> Found:

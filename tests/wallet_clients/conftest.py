@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page
 from samples.builder import ChainBuilder
 from samples.schedules import from_genesis, make_genesis
 from tests.support import chains
-from tests.support.browser import log_in, running_chromium
+from tests.support.browser import log_in
 from tests.support.live import Live, live_service
 from tests.support.rows import add_block, make_network, set_head
 from tests.support.signing import PASSPHRASE, SIGNER, add_key
@@ -74,12 +74,6 @@ def live(mainnet: Mainnet) -> Iterator[Live]:
 @pytest.fixture
 def person(live: Live) -> Person:
     return Person()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_chromium() as running:
-        yield running
 
 
 @pytest.fixture

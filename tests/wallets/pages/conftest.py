@@ -8,7 +8,7 @@ from django.test import Client
 from playwright.sync_api import Browser, BrowserContext
 
 from server.supervisor import Server
-from tests.support.browser import log_in, running_chromium
+from tests.support.browser import log_in
 from tests.support.service import run_service
 from tests.support.signing import add_key
 from tests.support.sites import running_site
@@ -104,13 +104,6 @@ def person(chains: None) -> Person:
 @pytest.fixture
 def stranger(chains: None) -> Person:
     return Person()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Return a Chromium; tests that use it are marked `needs_chromium`."""
-    with running_chromium() as running:
-        yield running
 
 
 @pytest.fixture
