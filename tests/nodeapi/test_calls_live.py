@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +15,7 @@ from keys.services import get_or_create_customer, issue_key
 from nodeapi.methods.execution import credits_for_gas
 from tests.nodeapi.tracing.test_tasks import BLOCKS, GENESIS, LOOP, REVERT, SLOT
 from tests.support import copies
+from tests.support.alive import children
 from tests.support.live import Live, api_key_of, live_service
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
@@ -113,10 +115,10 @@ def test_long_calls_of_a_customer_do_not_delay_others(live: Live) -> None:
     ]
     with live.api(key=other.secret) as api:
         assert api.result("eth_call", asked(SLOT, 30)) == f"0x{37:064x}"
-        before = seconds_of_workers(live)
+        before = seconds_of_workers()
         for thread in long:
             thread.start()
-        wait_until(lambda: seconds_of_workers(live) > before + 0.5)
+        wait_until(lambda: seconds_of_workers() > before + 0.5)
         for slot in range(31, 34):
             assert api.result("eth_call", asked(SLOT, slot)) == f"0x{slot + 7:064x}"
         assert not ended
@@ -125,10 +127,9 @@ def test_long_calls_of_a_customer_do_not_delay_others(live: Live) -> None:
     assert ended == ["execution aborted (timeout = 5s)"] * 4
 
 
-def seconds_of_workers(live: Live) -> float:
+def seconds_of_workers() -> float:
     """Return the processor time of all processes that execute calls."""
-    (pid,) = live.server.pids
-    workers = psutil.Process(pid).children()
+    workers = map(psutil.Process, children(os.getpid(), "tracing.worker"))
     return sum(worker.cpu_times().user for worker in workers)
 
 
