@@ -172,6 +172,7 @@ LONGEST = (
     "tests/nodeapi/test_bad_days.py",
     "tests/nodeapi/test_long_derivations_live.py",
     "tests/golden/test_golden.py",
+    "tests/portcullis/test_verify.py",
     "tests/keys/api/test_odd_input.py",
 )
 """Files that take long, the longest first. They run before the others, so that none
