@@ -158,14 +158,15 @@ def test_a_reorganisation_appears(page: Page, chain: FollowedChain) -> None:
 
 
 def test_updates_pause_and_resume(page: Page, chain: FollowedChain) -> None:
+    page.clock.install()
     page.goto("/explore/full/")
     number = chain.network.head_number or 0
     page.get_by_role("button", name="Pause updates").click()
-    page.wait_for_timeout(1000)  # a request that was in flight
+    page.wait_for_load_state("networkidle")  # a request that was in flight
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     chain.grow()
-    page.wait_for_timeout(3000)  # longer than the script waits between two requests
+    page.clock.run_for(60_000)  # longer than the script waits between two requests
     assert not [one for one in requests if "/explore/" in one]
     expect(page.locator("#lines tr").first).to_contain_text(str(number))
     page.get_by_role("button", name="Resume updates").click()
