@@ -16,6 +16,7 @@ from evm.headers import decode_header
 from nodeapi.models import Block
 from server import supervisor
 from tests.support import web
+from tests.support.alive import is_alive
 from tests.support.installation import installation
 from tests.support.redis_server import own_redis
 from tests.support.rows import add_block, hash_of, make_network, plain_header
@@ -134,7 +135,7 @@ def test_a_process_that_is_to_leave_says_so_while_it_still_answers():
             assert answer.headers["connection"] == "close"
             new = web.get(f"{running.base_url}/livez")  # on a separate connection
             assert (new.status_code, new.headers["connection"]) == (200, "close")
-        wait_until(lambda: _has_ended(worker))
+        wait_until(lambda: not is_alive(worker))
         assert time.monotonic() - told > 4.5
 
 
@@ -232,8 +233,3 @@ def _questions():
             "FROM pg_stat_user_tables WHERE relname = 'networks_network'"
         )
         return cursor.fetchone()[0]
-
-
-def _has_ended(pid):
-    """Return whether a child process has ended, without reaping it."""
-    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

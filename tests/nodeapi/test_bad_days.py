@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -302,8 +303,13 @@ def test_database_that_hangs_means_503_until_it_moves(
 
 
 def test_head_follows_an_import_and_is_always_complete(
-    live: Live, own: Installation
+    live: Live, own: Installation, tmp_path: Path
 ) -> None:
+    """The network was imported before, so that it is not preparing."""
+    begun = tmp_path / "begun.rlp"
+    begun.write_bytes(sample.raw_blocks()[0])
+    network = "--network", "growing", "--second", "--genesis", str(sample.GENESIS_FILE)
+    own.manage("import_chain", *network, str(begun))
     documents: dict[str, str] = {}
     names = ["0x" + block.header.hash.hex() for block in BLOCKS]
     hashes = [

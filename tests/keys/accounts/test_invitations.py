@@ -172,7 +172,7 @@ def test_withdrawn_and_replaced_links_are_useless(owner: Client) -> None:
     assert owner.post(withdraw).status_code == 404
 
 
-@pytest.mark.parametrize("token", ["x", "%00", "é", "a" * 5000])
+@pytest.mark.parametrize("token", ["x", "é", "a" * 5000])
 def test_unknown_link_is_refused(client: Client, token: str) -> None:
     assert client.get(f"/account/invitations/{token}").status_code == 410
 
