@@ -59,7 +59,7 @@ async def status(url: str, token: str, **options: Any) -> int:
 @scenario
 async def test_log_in_opens_no_socket_of_a_dapp(owner: Owner, visit: Visit) -> None:
     # The redirect leads to the log-in.
-    assert await orm(visit.get, "/wallet/").status_code == 200
+    assert (await orm(visit.get, "/wallet/")).status_code == 200
     upgrade = {
         "Connection": "Upgrade",
         "Upgrade": "websocket",
