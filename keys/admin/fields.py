@@ -49,7 +49,3 @@ class ExpiryWidget(AdminSplitDateTime):
             self.widgets, ("Date of the expiry", "Time of the expiry"), strict=True
         ):
             widget.attrs["aria-label"] = label
-
-    def decompress(self, value: Any) -> tuple[Any, Any]:
-        """Return the date and time of a value; neither if it is text from a link."""
-        return super().decompress(None if isinstance(value, str) else value)

@@ -15,7 +15,7 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
 from django.contrib.admin.widgets import AutocompleteSelect
 from django.core.paginator import InvalidPage, Paginator
-from django.db.models import Model, QuerySet
+from django.db.models import DateField, Model, QuerySet
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 from django.utils.html import format_html
@@ -120,6 +120,14 @@ class LongList:
             kwargs.setdefault("widget", _Selector(db_field, options.admin_site))
         parent: Any = super()
         return parent.formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Return the values in a link to a form, without dates: Django parses none."""
+        options: Any = self
+        parent: Any = super()
+        dates = {one.name for one in options.opts.fields if isinstance(one, DateField)}
+        found = parent.get_changeform_initial_data(request)
+        return {name: value for name, value in found.items() if name not in dates}
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """Return the class of the list."""
