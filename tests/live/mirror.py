@@ -52,6 +52,11 @@ class Mirror:
         self._stack.close()
         self._thread.join()
 
+    def has_log_of(self, transaction_hash: str) -> bool:
+        """Return whether a log of a transaction was received; it follows the new head."""
+        with self.lock:
+            return any(log["transactionHash"] == transaction_hash for log in self.logs)
+
     def head(self) -> tuple[int, str]:
         """Return number and hash of the newest block; (-1, "") before the first."""
         with self.lock:

@@ -22,7 +22,7 @@ from config.embedded.redis import RedisServer
 from config.env import BASE_DIR
 from tests.live.nodes import RpcError, batch
 from tests.support.ports import free_port
-from tests.support.waiting import PATIENCE_SECONDS
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 MANAGE = str(BASE_DIR / "manage.py")
 NETWORK = demo.LIVE_NETWORK
@@ -99,6 +99,14 @@ class Service:
             raise RpcError(f"{method}: {answer['error']}")
         return answer["result"]
 
+    def is_prepared(self) -> bool:
+        """Return whether the network has been imported for the first time."""
+        try:
+            self.call("eth_gasPrice")
+        except RpcError:
+            return False
+        return True
+
     def head(self) -> int:
         """Return the number of the newest block."""
         return int(self.call("eth_blockNumber"), 16)
@@ -136,6 +144,7 @@ def serving(
                     connection.execute("DELETE FROM keys_plan")  # no key is limited
                 service.manage("configure_network", NETWORK, "--no-total-difficulty")
                 try:
+                    wait_until(service.is_prepared)
                     yield service
                 finally:
                     service.close()

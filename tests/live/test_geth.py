@@ -115,6 +115,7 @@ def reorganise(followed: Followed, depth: int) -> Reorganisation:
         sent = followed.traffic.transfer()
         number = int(followed.traffic.receipt(sent)["blockNumber"], 16)
         wait_until(lambda number=number: mirror.head()[0] >= number)
+        wait_until(lambda sent=sent: mirror.has_log_of(sent))
         with mirror.lock:
             hashes, logs = dict(mirror.hashes), list(mirror.logs)
         fork = max(hashes) - depth
