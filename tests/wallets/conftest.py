@@ -9,6 +9,7 @@ from tests.support.dapps import Owner
 from tests.support.live import Live, live_service
 from tests.support.wallet import Rig, running_wallet, served_chains
 from wallets import internal_key
+from wallets.methods import chain, confirmed, own, transactions  # noqa: F401
 from wallets.serving.wallet import Wallet
 
 
