@@ -121,7 +121,9 @@ def endpoint(folder: Path, say: Say) -> list[Row]:
                     ]
 
                 if not settle(run_round):
-                    say("endpoint: measures what has not settled")
+                    say(
+                        "endpoint: the loads have not settled; their figures may be too low"
+                    )
                 for _ in range(ROUNDS):
                     for name, measured in run_round():
                         loads[asked[i].name, connections].of[name].append(measured)

@@ -1,4 +1,4 @@
-"""Deletion of old outbox entries."""
+"""Deletes entries of the outbox that are older than an hour."""
 
 from __future__ import annotations
 

@@ -75,8 +75,8 @@ class FrameReader:
     def slice(self, data: bytes) -> int:
         """Return the number of bytes of the next slice: at most SLICE_FRAMES frames.
 
-        data: what has arrived since the last slice. An incomplete header at its end is
-            not part of the slice.
+        data: the bytes that were received since the last slice. An incomplete frame
+            header at its end is left to the next slice.
         Raises: TooManyFrames.
         """
         at = min(self._left, len(data))

@@ -113,7 +113,7 @@ class Context:
 
     @property
     def executor(self) -> Hashable:
-        """The key, or user of the wallet, for whom executions are counted.
+        """The id under which concurrent executions are counted: a key or a wallet user.
 
         All users of the wallet share one key, but each of them has counts of their own.
         """

@@ -50,7 +50,8 @@ class _Run:
 
     turn: completes when the job may have a worker, with the place. It is queued once for
         each customer who waits for the job.
-    waiters: their number. spent: what is called after the execution.
+    waiters: the number of these requests.
+    spent: callbacks, which take the processor seconds after the execution.
     """
 
     def __init__(self) -> None:
@@ -115,8 +116,8 @@ class TracePool:
         cancelled.
 
         key: the key for which the trace is counted until its result is read or dropped.
-        owner: the customer, in whose turn the job is executed and for whom the result's
-            bytes are counted. If None, each key is a customer.
+        owner: the customer. Customers take turns, and the bytes of unread results are
+            limited for each of them. If None, each key is a customer.
         request: the request, whose calls count as one trace. If None, the job counts as
             a separate request.
         spent: is called after the execution, even if the request was cancelled.
@@ -304,9 +305,9 @@ class TracePool:
         return worker
 
     async def _prepare(self, worker: WorkerProcess) -> None:
-        """Let a worker load what rare tasks need, when nobody waits for it.
+        """Load the setup of KZG in a worker while the worker is idle.
 
-        Another worker stays free meanwhile, if there are several.
+        If there are several workers, another one stays free meanwhile.
         """
         idle, enough = self.workers.idle, min(2, self._limits.workers)
         while worker not in idle or self._places < enough:

@@ -150,7 +150,7 @@ def test_a_creation_in_a_static_call_is_of_padded_memory() -> None:
 
 
 def test_a_value_is_that_of_the_transactions_start() -> None:
-    # The contract pays NOBODY before it reads NOBODY's balance.
+    # The contract sends 3 wei to an account before it reads that account's balance.
     code = call_to(NOBODY, value=3) + number(NOBODY) + b"\x31"
     code += push(5) + push(1) + b"\x55" + push(1) + b"\x54"
     chain = run("osaka", {CALLER: Account(10, 1, code, {1: 4}), NOBODY: Account(2)})
