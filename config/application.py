@@ -34,8 +34,8 @@ from wallets.sockets.inbox import Inboxes
 def build() -> Gateway:
     """Return the ASGI application, with parts of its own."""
     node = build_node()
-    wallet = build_wallet(node)
     endpoint = build_endpoint(node)
+    wallet = build_wallet(node, endpoint.calls)
     log = RequestLog(
         "all" if settings.REQUEST_LOG == "all" else "problems",
         slow_seconds=settings.REQUEST_LOG_SLOW_SECONDS,

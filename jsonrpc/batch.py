@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
-from jsonrpc.calls import Call, Context, answered, refused
-from jsonrpc.departure import Gone, unless_gone
+from jsonrpc.calls import Call, Context, answered, count, refused
+from jsonrpc.departure import Gone, stay, unless_gone
 from jsonrpc.errors import InternalError, RequestTimedOut, ResponseTooLarge, RpcError
 from jsonrpc.later import Later, when_all_done
 from jsonrpc.reservations import Reservations
@@ -70,18 +71,60 @@ class Batches:
         Raises: CallerGone if the caller has disconnected.
         """
         started = asyncio.get_running_loop().time()
+        async with self._admitted(
+            calls, self._response_bytes, started, context, gone
+        ) as is_admitted:
+            if is_admitted:
+                return await self._answer_in_portions(calls, started, context, gone)
+            late = RequestTimedOut()
+            return [refused(call, late, context) for call in calls]
+
+    async def result(self, call: Call, room: int, context: Context) -> bytes:
+        """Return the result of a call that was charged, as JSON, and record the call.
+
+        The call waits, and is limited, like the only call of a batch.
+        room: maximum size of the result in bytes.
+
+        Raises: the call's error.
+        """
+        started = asyncio.get_running_loop().time()
+        deadline = started + self._patience([call])
+        async with self._admitted([call], room, started, context, stay) as is_admitted:
+            if not is_admitted:
+                refused(call, late := RequestTimedOut(), context)
+                raise late
+            outcome = _start(call, context)
+            await _wait([(call, outcome)], deadline, stay)
+            result = await self._result(call, outcome, room, deadline, context, stay)
+        count(call, len(result), context)
+        if call.error is not None:
+            raise call.error
+        return result
+
+    @asynccontextmanager
+    async def _admitted(
+        self,
+        calls: list[Call],
+        room: int,
+        started: float,
+        context: Context,
+        gone: Gone,
+    ) -> AsyncIterator[bool]:
+        """Reserve memory for the results of calls; yield False if that takes too long.
+
+        room: maximum size of the results in bytes.
+        started: the event loop's time at which the request arrived.
+
+        Raises: CallerGone.
+        """
         is_slow = True in [call.is_slow for call in calls]
         reservations = self._slow_reservations if is_slow else self._reservations
         share = 1.0 if is_slow else min(1.0, len(calls) / _AT_ONCE)
-        size = int(self._response_bytes * share)
-        reservation = reservations.reserve(context.customer, size)
+        reservation = reservations.reserve(context.customer, int(room * share))
         try:
-            if reservation.admitted is not None:
-                deadline = started + self._patience(calls)
-                if not await _is_admitted(reservation.admitted, deadline, gone):
-                    late = RequestTimedOut()
-                    return [refused(call, late, context) for call in calls]
-            return await self._answer_in_portions(calls, started, context, gone)
+            yield reservation.admitted is None or await _is_admitted(
+                reservation.admitted, started + self._patience(calls), gone
+            )
         finally:
             reservations.release(reservation)
 
@@ -99,12 +142,9 @@ class Batches:
             deadline = started + self._patience([call for call, _ in portion])
             is_late = await _wait(portion, deadline, gone)
             for call, outcome in portion:
-                if outcome is None:
-                    outcome = await _in_turn(call, left_bytes, deadline, context, gone)
-                value = self._value(call, outcome, left_bytes, context)
-                if type(value) is Stream:
-                    value = await self._read(call, value, left_bytes, deadline, context)
-                result = self._encode(call, value, context)
+                result = await self._result(
+                    call, outcome, left_bytes, deadline, context, gone
+                )
                 answers.append(answered(call, result, context))
                 left_bytes -= len(result)
                 if call.error is not None and len(answers[-1]) > _LONG_ERROR_BYTES:
@@ -121,8 +161,8 @@ class Batches:
         """Start the calls of a batch, and yield them in portions."""
         portion: list[_Started] = []
         slow = 0
-        for count, call in enumerate(calls, 1):
-            if count % _TURN_CALLS == 0:
+        for number, call in enumerate(calls, 1):
+            if number % _TURN_CALLS == 0:
                 await self._turns.wait(context.customer)
             portion.append((call, _start(call, context)))
             slow += call.is_slow
@@ -136,6 +176,29 @@ class Batches:
         """Return the time limit in seconds of a batch with these calls."""
         is_slow = True in [call.is_slow for call in calls]
         return self._slow_seconds if is_slow else self._seconds
+
+    async def _result(
+        self,
+        call: Call,
+        outcome: Later[Any] | None,
+        room: int,
+        deadline: float,
+        context: Context,
+        gone: Gone,
+    ) -> bytes:
+        """Return a call's result as JSON, or set the call's error.
+
+        outcome: of the call's handler; None to start it now.
+        room: bytes left in the response. deadline: the event loop's time.
+
+        Raises: CallerGone.
+        """
+        if outcome is None:
+            outcome = await _in_turn(call, room, deadline, context, gone)
+        value = self._value(call, outcome, room, context)
+        if type(value) is Stream:
+            value = await self._read(call, value, room, deadline, context)
+        return self._encode(call, value, context)
 
     def _value(
         self, call: Call, outcome: Later[Any], room: int, context: Context

@@ -152,6 +152,27 @@ class Dispatcher:
             return Later.from_coroutine(self._answer_batch(prepared, context, gone))
         return Later(prepared) if type(prepared) is Reply else _NO_ANSWER
 
+    async def call(
+        self, name: str, params: object, context: Context, room: int
+    ) -> bytes:
+        """Return a method's result as JSON, for callers that write no JSON-RPC response.
+
+        The call is charged, limited and recorded like a batch of one call.
+        params: as in a request. room: maximum size of the result in bytes.
+
+        Raises: RpcError.
+        """
+        message = {"jsonrpc": "2.0", "id": 1, "method": name, "params": params}
+        call = self._prepare_one_of_many(message, context, _no_text)
+        assert call is not None  # it has an id
+        try:
+            await context.charge(call.credits)
+        except RpcError as error:
+            call.credits = 0
+            refused(call, error, context)
+            raise
+        return await self._batches.result(call, room, context)
+
     def refuse(self, body: bytes, error: RpcError, site: str) -> Reply:
         """Reject a whole request with an error.
 
@@ -352,6 +373,10 @@ class Dispatcher:
             answers = [refused(call, error, context) for call in calls]
             return Reply(error.http_status, array(answers), error.headers)
         return array(answers) if answers else b""
+
+
+def _no_text() -> None:
+    """Return None, in place of the source text of a message."""
 
 
 def _begin_streaming(value: Any) -> Any:

@@ -86,16 +86,26 @@ class Calls:
 
     def respond(self, body: bytes, context: Context, gone: Gone) -> Later[Answer]:
         """Answer the calls of a body; see `jsonrpc.dispatch.Dispatcher.respond`."""
-        guarded = context.grant.allowlists is not None
-        if context.network.is_preparing:
-            dispatcher = self._few_guarded if guarded else self._few
-        else:
-            dispatcher = self._guarded if guarded else self._dispatcher
+        dispatcher = self._dispatcher_for(context)
         if len(body) <= LONG_BYTES:
             return dispatcher.respond(body, context, gone)
         return self._long_bodies.prepare(
             partial(dispatcher.prepare, body, context), context.customer
         ).then(dispatcher.answer, context, gone)
+
+    async def call(
+        self, name: str, params: object, context: Context, room: int
+    ) -> bytes:
+        """Call a method; see `jsonrpc.dispatch.Dispatcher.call`."""
+        dispatcher = self._dispatcher_for(context)
+        return await dispatcher.call(name, params, context, room)
+
+    def _dispatcher_for(self, context: Context) -> Dispatcher:
+        """Return the dispatcher for a key, and for the state of a network."""
+        guarded = context.grant.allowlists is not None
+        if context.network.is_preparing:
+            return self._few_guarded if guarded else self._few
+        return self._guarded if guarded else self._dispatcher
 
     def refuse(self, body: bytes, error: RpcError, site: str) -> Reply:
         """Reject a whole body with an error; see `jsonrpc.dispatch.Dispatcher.refuse`."""

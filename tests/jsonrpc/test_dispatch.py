@@ -342,6 +342,47 @@ def test_batch_that_waits_for_others_until_the_deadline_is_timed_out():
     assert [support.orjson.loads(answer) for answer in answers] == [late] * 3
 
 
+def called(
+    method: str, *params: object, room: int = 1000, limits: Limits = support.GENEROUS
+) -> tuple[bytes | RpcError, support.Caller]:
+    """Return the result or the error of `Dispatcher.call`, and the caller."""
+    caller = support.Caller()
+    dispatcher = Dispatcher(registry, limits, {support.Broken: support.Gone})
+
+    async def outcome() -> bytes | RpcError:
+        try:
+            return await dispatcher.call(method, list(params), caller, room)
+        except RpcError as error:
+            return error
+
+    return asyncio.run(outcome()), caller
+
+
+def test_call_without_an_envelope_is_charged_and_limited_as_others_are():
+    assert called("sum", 1, 2)[0] == called("later", 1, 2)[0] == b"103"
+    assert called("nothing")[0] == b"null"
+    assert called("fill", 2000, room=100)[0] == b'"%b"' % (b"x" * 98)
+    _, caller = called("sum", 1, 2)
+    assert (caller.balance, caller.booked) == (1, [("sum", 1)])
+    for method, code, charged in [
+        ("broken", -32603, 0),
+        ("brokenLater", -32603, 0),
+        ("crash", -32603, 0),
+        ("special", -32002, 1),
+        ("unencodable", -32603, 0),
+        ("unknown", -32601, 1),
+    ]:
+        failed, caller = called(method)
+        assert isinstance(failed, RpcError)
+        assert (failed.code, caller.balance) == (code, charged), method
+    failed, _ = called("sum", 1)
+    assert "missing value for required argument 1" in str(failed)
+    soon = Limits(seconds=0.01)
+    for method in "never", "askedInVain":
+        failed, caller = called(method, limits=soon)
+        assert (str(failed), caller.balance) == ("request timed out", 1)
+
+
 def test_messages_of_a_batch_are_not_kept_while_its_calls_wait():
     junk = (
         b'{"jsonrpc":"2.0","id":2,"method":"x","params":[' + b"[]," * 200_000 + b"1]}"

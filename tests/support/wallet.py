@@ -18,6 +18,7 @@ import orjson
 from jsonrpc.errors import RpcError
 from keys.models import User
 from networks.models import Network
+from nodeapi.endpoint.endpoint import build_endpoint
 from nodeapi.node import build_node
 from server.request_id import RequestId
 from tests.support.rows import add_block, make_network, set_head
@@ -236,7 +237,7 @@ def running_wallet() -> Iterator[tuple[asyncio.Runner, Wallet]]:
     internal_key.ensure()
     with asyncio.Runner() as runner:
         service = build_node()
-        wallet = build_wallet(service)
+        wallet = build_wallet(service, build_endpoint(service).calls)
 
         async def start() -> None:
             await service.start()

@@ -50,9 +50,9 @@ def owner(builder: ChainBuilder) -> Iterator[Owner]:
 async def application() -> AsyncIterator[Gateway]:
     """Start the parts of a serving process, as its server does."""
     node = build_node()
-    wallet = build_wallet(node)
-    hub, inboxes = Hub(wallet), Inboxes(wallet.watch)
     endpoint = build_endpoint(node)
+    wallet = build_wallet(node, endpoint.calls)
+    hub, inboxes = Hub(wallet), Inboxes(wallet.watch)
     gateway = Gateway(
         endpoint,
         ProtocolTypeRouter({}),

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import orjson
 import pytest
 from django.db import connection
 
+from jsonrpc.dispatch import Limits
 from jsonrpc.errors import RequestTimedOut, RpcError
 from keys.models import ApiKey, KeyVersion, Span, UsageBucket
 from keys.services import announce_key, grant_entitlement, withdraw_entitlement
 from keys.services.limits import set_limits
 from networks.models import Network
 from networks.services import announce_network
+from nodeapi.endpoint.calls import Calls
+from nodeapi.methods import registry as node_methods
 from server.request_id import RequestId
 from tests.support.rows import document, hash_of
 from tests.support.waiting import until
@@ -27,6 +32,7 @@ from wallets.permissions import Group
 from wallets.scopes import ScopeObject
 from wallets.services import accounts
 from wallets.serving.context import Context
+from wallets.serving.wallet import Wallet
 
 INVOKE = "wallet_invokeMethod"
 CHAIN_ID = {"method": "eth_chainId"}
@@ -277,7 +283,18 @@ def test_deactivated_users_sessions_are_closed(rig: Rig):
     assert rig.session()["sessionScopes"] == {}
 
 
-def test_traces_are_granted_where_staff_allow_them_and_if_requested(rig: Rig, settings):
+@contextmanager
+def without_time(wallet: Wallet) -> Iterator[None]:
+    """Call methods of the node with time limits of zero seconds."""
+    usual = wallet.calls
+    wallet.calls = Calls(node_methods, Limits(seconds=0.0, slow_seconds=0.0))
+    try:
+        yield
+    finally:
+        wallet.calls = usual
+
+
+def test_traces_are_granted_where_staff_allow_them_and_if_requested(rig: Rig):
     api_key = internal_key.ensure()
     network = Network.objects.get(chain_id=1)
     entitlement = grant_entitlement(
@@ -296,9 +313,9 @@ def test_traces_are_granted_where_staff_allow_them_and_if_requested(rig: Rig, se
         error = rig.error(rig.s1, INVOKE, rig.invoke(*trace))
         assert isinstance(error, RpcError)
         assert (error.code, error.message) == (-32000, f"block {trace[2]} not found")
-        settings.NODEAPI_SLOW_REQUEST_TIMEOUT = 0.0
         late = rig.invoke("eip155:1", "debug_traceBlockByHash", "0x" + "34" * 32)
-        assert isinstance(rig.error(rig.s1, INVOKE, late), RequestTimedOut)
+        with without_time(rig.wallet):
+            assert isinstance(rig.error(rig.s1, INVOKE, late), RequestTimedOut)
         plain = rig.create(
             "eip155:1", socket=Socket(rig.pair("https://z.example"), "z")
         )

@@ -11,20 +11,11 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any
 
-from django.conf import settings
-
-from jsonrpc.calls import Call, count
-from jsonrpc.errors import (
-    MethodNotFound,
-    RequestTimedOut,
-    RpcError,
-    ServiceUnavailable,
-)
+from jsonrpc.errors import MethodNotFound, RequestTimedOut
 from jsonrpc.params import Param
 from jsonrpc.registry import Method
-from jsonrpc.stream import ResultTooLarge, Stream
+from networks.directory import NetworkView
 from nodeapi.errors.access import MethodNotEntitled
-from nodeapi.methods import registry as node_methods
 from nodeapi.methods.context import Context as NodeContext
 from wallets import caip
 from wallets.errors import Unauthorized
@@ -102,97 +93,58 @@ async def invoke_method(context: Context, scope: str, request: Request) -> Answe
     is_own = caip.parse_scope(scope).namespace == caip.WALLET
     if network is None and not is_own:
         raise Unauthorized  # the chain is no longer served
+    params = [] if request.params == {} else request.params
     found = (own_methods if is_own else chain_methods).find(request.method)
-    target: Invocation | NodeContext
     if found is not None:
-        target = Invocation(context, scope, granted, network)
-    else:
-        found = None if network is None else node_methods.find(request.method)
-        if found is None or network is None:
-            raise MethodNotFound(request.method)
-        key = await context.wallet.grant()
-        if not key.allows_network(network.id):
-            raise Unauthorized
-        node = context.wallet.node
-        target = NodeContext(
-            *(context.request_id, key, network, node.store, node.tracing),
-            *(node.limiter, node.meter, perf_counter_ns()),
-            relay=node.relay,
-            filters=node.filters,
-            user=dapp.user_id,
+        invocation = Invocation(context, scope, granted, network)
+        return Answer(await _call(found, invocation, params))
+    if network is None:
+        raise MethodNotFound(request.method)
+    node = await _node_context(context, network, dapp.user_id)
+    try:
+        result = await context.wallet.calls.call(
+            request.method, params, node, MAX_RESULT_BYTES
         )
-        try:
-            target.authorise(found)
-        except MethodNotEntitled as error:  # withdrawn by staff since it was granted
-            raise Unauthorized from error
-        return Answer(await _call_charged(found, target, request.params))
-    return Answer(await _call(found, target, request.params))
+    except MethodNotEntitled as error:  # withdrawn by staff since it was granted
+        raise Unauthorized from error
+    return Answer(result)
 
 
-async def _call_charged(
-    method: Method, target: NodeContext, params: list[Any] | dict[str, Any]
-) -> bytes:
-    """Call a method of the node and charge the wallet's API key, as over HTTP.
+async def _node_context(
+    context: Context, network: NetworkView, user: int
+) -> NodeContext:
+    """Return the context of a call that the wallet's API key pays for.
 
-    Raises: RpcError; see `keys.limiter.errors`.
+    user: the id of the dapp's user.
+
+    Raises: Unauthorized if the key may not use the network; see `Wallet.grant`.
     """
-    call = Call()
-    call.method, call.credits = method, 0
-    result = b""
-    try:
-        await target.charge(method.credits)
-        call.credits = method.credits
-        result = await _call(method, target, params)
-    except BaseException as error:
-        # Other errors, such as an unavailable database, are not the key's fault.
-        call.error = error if isinstance(error, RpcError) else ServiceUnavailable()
-        raise
-    finally:
-        count(call, len(result), target)
-    return result
-
-
-async def _call(
-    method: Method, target: Invocation | NodeContext, params: list[Any] | dict[str, Any]
-) -> bytes:
-    """Call a method with positional parameters and return its result as JSON.
-
-    Raises: RpcError.
-    """
-    if isinstance(params, dict) and not params:
-        params = []
-    arguments = method.signature.decode(params)
-    try:
-        async with asyncio.timeout(_seconds(method, target)):
-            if method.takes_room:
-                arguments = [*arguments, MAX_RESULT_BYTES]
-            value = await method.start(target, arguments)
-            if isinstance(value, Stream):
-                return await _whole(value)
-            return method.encode(value)
-    except TimeoutError as error:
-        raise RequestTimedOut from error
-
-
-def _seconds(method: Method, target: Invocation | NodeContext) -> float | None:
-    """Return the time limit of a method in seconds; None if it waits for the user."""
-    if not method.is_slow:
-        return settings.NODEAPI_REQUEST_TIMEOUT
-    return (
-        settings.NODEAPI_SLOW_REQUEST_TIMEOUT
-        if isinstance(target, NodeContext)
-        else None
+    key = await context.wallet.grant()
+    if not key.allows_network(network.id):
+        raise Unauthorized
+    node = context.wallet.node
+    return NodeContext(
+        *(context.request_id, key, network, node.store, node.tracing),
+        *(node.limiter, node.meter, perf_counter_ns()),
+        relay=node.relay,
+        filters=node.filters,
+        user=user,
     )
 
 
-async def _whole(stream: Stream) -> bytes:
-    """Return a stream's content.
+async def _call(
+    method: Method, invocation: Invocation, params: list[Any] | dict[str, Any]
+) -> bytes:
+    """Call a method of the wallet with positional parameters; return its result as JSON.
 
-    Raises: ResultTooLarge above MAX_RESULT_BYTES.
+    A method that waits for the user has no time limit here.
+
+    Raises: RpcError, WalletError.
     """
+    arguments = method.signature.decode(params)
+    seconds = None if method.is_slow else invocation.context.wallet.calls.limits.seconds
     try:
-        if stream.size > MAX_RESULT_BYTES:
-            raise ResultTooLarge(stream.size, MAX_RESULT_BYTES, stream.advice)
-        return await stream.read()
-    finally:
-        await stream.aclose()
+        async with asyncio.timeout(seconds):
+            return method.encode(await method.start(invocation, arguments))
+    except TimeoutError as error:
+        raise RequestTimedOut from error

@@ -13,6 +13,7 @@ from django.db import Error as DatabaseError
 from jsonrpc.errors import RpcError
 from keys.grants import Grant
 from networks.directory import NetworkView
+from nodeapi.endpoint.calls import Calls
 from nodeapi.node import Node
 from postgres.errors import Unavailable
 from wallets import internal_key
@@ -55,9 +56,13 @@ RETRY_SECONDS = 1.0
 
 @dataclass(slots=True)
 class Wallet:
-    """The wallet's parts that its methods use, in addition to those of the node."""
+    """The wallet's parts that its methods use, in addition to those of the node.
+
+    calls: of the endpoint `/v3`; answer the node's methods.
+    """
 
     node: Node
+    calls: Calls
     store: WalletStore
     watch: Watch
     _key: str = field(repr=False)
@@ -179,10 +184,11 @@ def _follow_networks(before: frozenset[str]) -> frozenset[str]:
     return kept
 
 
-def build_wallet(node: Node) -> Wallet:
-    """Create the wallet's parts."""
+def build_wallet(node: Node, calls: Calls) -> Wallet:
+    """Create the wallet's parts. calls: of the endpoint `/v3`."""
     return Wallet(
         node=node,
+        calls=calls,
         store=WalletStore(node.connections),
         watch=Watch(node.subscriber),
         _key=internal_key.secret(),
