@@ -4,6 +4,7 @@
 import os
 import signal
 import sys
+from collections.abc import Sequence
 
 from config import env, services
 from config.variables.groups import problems
@@ -19,8 +20,8 @@ WITHOUT_SERVICES = frozenset(
 """Commands that answer without a database, and must where there can be none."""
 
 
-def main(arguments: list[str]) -> None:
-    """Run the management command that the arguments name."""
+def main(*arguments: str) -> None:
+    """Run a management command. arguments: its name and those of the command."""
     from django.db import OperationalError
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -37,18 +38,19 @@ def main(arguments: list[str]) -> None:
         sys.exit(f"manage.py: the database failed: {first_line}")
 
 
-def _run(arguments: list[str]) -> None:
+def _run(arguments: Sequence[str]) -> None:
     from config.management.help import Manage
 
-    command = arguments[1] if len(arguments) > 1 else "help"
-    if command in WITHOUT_SERVICES or {"-h", "--help"} & set(arguments[2:]):
-        Manage(arguments).execute()
+    command = Manage(["manage.py", *arguments])
+    name = arguments[0] if arguments else "help"
+    if name in WITHOUT_SERVICES or {"-h", "--help"} & set(arguments[1:]):
+        command.execute()
         return
     # Unwound like Ctrl-C, so that the last user of the services stops them.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with services.running():
-        Manage(arguments).execute()
+        command.execute()
 
 
 if __name__ == "__main__":
-    main(sys.argv)
+    main(*sys.argv[1:])

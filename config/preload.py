@@ -13,8 +13,9 @@ from config.start import read_settings
 read_settings()  # the imports below need Django's apps
 
 import config.application  # noqa: E402
+import config.management.commands.follow  # noqa: E402
 import config.urls  # noqa: E402, F401
-import nodeapi.follower.run  # noqa: E402
+import nodeapi.management.commands.delete_network  # noqa: E402
 import nodeapi.tracing.worker  # noqa: E402, F401
 
 

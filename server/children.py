@@ -10,8 +10,10 @@ import logging
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Protocol
 
 logger = logging.getLogger(__name__)
 
@@ -43,19 +45,37 @@ def next_pause(last_pause: float, ran_seconds: float) -> float:
     return min(2 * last_pause, LONGEST_PAUSE_SECONDS)
 
 
+class Started(Protocol):
+    """A process, such as `server.forking.Forked` or `subprocess.Popen`.
+
+    Its standard input ends when this object is no longer used.
+    """
+
+    pid: int
+
+    def poll(self) -> int | None:
+        """Return the exit status, None if the process runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit status. Raises: subprocess.TimeoutExpired."""
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+
+
 class _Child:
     """One child process, which is running or waiting for its restart.
 
-    title: its name in the log.
+    title: its name in the log. start: starts it.
     """
 
-    def __init__(
-        self, title: str, command: Sequence[str], environ: Mapping[str, str] | None
-    ) -> None:
+    def __init__(self, title: str, start: Callable[[], Started]) -> None:
         self._title = title
-        self._command = command
-        self._environ = environ
-        self._process: subprocess.Popen[bytes] | None = None
+        self._starter = start
+        self._process: Started | None = None
         self._started_at = 0.0
         self._pause = 0.0
         self._start_at = 0.0
@@ -85,7 +105,7 @@ class _Child:
         """
         process = self._process
         if process is None or process.poll() is not None:
-            self._close()
+            self._process = None
             return True
         if self._kill_at is None:
             self._kill_at = now + stop_seconds
@@ -102,7 +122,7 @@ class _Child:
             # A process that is blocked by disk I/O can't be killed yet.
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(KILL_SECONDS)
-            self._close()
+            self._process = None
 
     def _has_ended(self, now: float) -> bool:
         """Return whether no process is running. If one has ended, schedule its restart."""
@@ -112,20 +132,14 @@ class _Child:
         status = process.poll()
         if status is None:
             return False
-        self._close()
+        self._process = None
         self._schedule(now, f"{self._title} ended (status {status})")
         return True
 
     def _start(self, now: float) -> None:
         self._started_at = now
         try:
-            self._process = subprocess.Popen(
-                self._command,
-                env=self._environ,
-                stdin=subprocess.PIPE,
-                # Ctrl-C in a terminal is for the parent, which stops its children.
-                process_group=0,
-            )
+            self._process = self._starter()
         except OSError as error:
             self._schedule(now, f"{self._title} could not be started: {error}")
 
@@ -134,32 +148,24 @@ class _Child:
         self._start_at = now + self._pause
         logger.error("%s, and is started again in %g s", event, self._pause)
 
-    def _close(self) -> None:
-        if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.close()
-        self._process = None
-
 
 class Children:
     """A changing set of child processes. Its methods belong to one thread.
 
     kind: the kind of process in the log, such as "follower".
-    command: returns the command line of the child with a name.
-    environ: environment of the children. If None, they inherit this process's.
+    start: starts the child with a name. Raises OSError if that is not possible now.
     stop_seconds: time after SIGTERM until a child is killed.
     """
 
     def __init__(
         self,
         kind: str,
-        command: Callable[[str], Sequence[str]],
-        environ: Mapping[str, str] | None = None,
+        start: Callable[[str], Started],
         *,
         stop_seconds: float = STOP_SECONDS,
     ) -> None:
         self._kind = kind
-        self._command = command
-        self._environ = environ
+        self._start = start
         self._stop_seconds = stop_seconds
         self._wanted: dict[str, _Child] = {}
         self._leaving: dict[str, _Child] = {}
@@ -186,8 +192,8 @@ class Children:
         # A new process for a name must not run beside the one that is being stopped.
         for name in set(names) - self._leaving.keys():
             if name not in self._wanted:
-                title, command = f"{self._kind} {name}", self._command(name)
-                self._wanted[name] = _Child(title, command, self._environ)
+                title, start = f"{self._kind} {name}", partial(self._start, name)
+                self._wanted[name] = _Child(title, start)
             self._wanted[name].tend(now)
 
     def retry(self) -> None:

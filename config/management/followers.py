@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import logging
-import sys
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import NoReturn
 
 from django.db import Error, connection
 
-from config import env, services
+from config import services
 from networks.models import Network, NetworkDeletion, NetworkState
 from postgres.outages import AVAILABLE, outage_in
-from server.children import (
-    KILL_SECONDS,
-    TURN_SECONDS,
-    Children,
-)
+from server import forking
+from server.children import KILL_SECONDS, TURN_SECONDS, Children, Started
 from server.children import STOP_SECONDS as FOLLOWER_STOP_SECONDS
+from server.forking import Forked
 
 logger = logging.getLogger(__name__)
 
@@ -29,16 +26,33 @@ POLL_SECONDS = 1.0
 """Interval at which the networks with upstreams are read from the database."""
 
 
-def follower_command(slug: str) -> list[str]:
-    """Return the command line of one network's follower process."""
-    manage = str(env.BASE_DIR / "manage.py")
-    return [sys.executable, manage, "follow", "--one", slug, "--lifeline"]
+def start_command(title: str, *arguments: str) -> Forked:
+    """Fork a process that runs a management command.
+
+    title: the name of the process in `ps`. arguments: name and arguments of the command.
+
+    Raises: OSError.
+    """
+    return forking.shared.start(
+        "manage:main",
+        *arguments,
+        environ=services.child_environment(),
+        title=title,
+        # Ctrl-C in a terminal is for this process, which stops its children.
+        has_own_group=True,
+    )
 
 
-def deletion_command(slug: str) -> list[str]:
-    """Return the command line of the process that deletes a network."""
-    manage = str(env.BASE_DIR / "manage.py")
-    return [sys.executable, manage, "delete_network", slug, "--resume", "--lifeline"]
+def start_follower(slug: str) -> Forked:
+    """Start the follower of a network, which ends with this process. Raises: OSError."""
+    return start_command(f"follow {slug}", "follow", "--one", slug, "--lifeline")
+
+
+def start_deletion(slug: str) -> Forked:
+    """Start the deletion of a network, which ends with this process. Raises: OSError."""
+    return start_command(
+        f"delete {slug}", "delete_network", slug, "--resume", "--lifeline"
+    )
 
 
 def deleted_networks() -> set[str]:
@@ -62,12 +76,12 @@ def followed_networks() -> set[str]:
 
 def keep_followers(
     slugs: Collection[str] = (),
-    command: Callable[[str], Sequence[str]] = follower_command,
+    start: Callable[[str], Started] = start_follower,
 ) -> NoReturn:
     """Run the followers of networks until this thread is interrupted by an exception.
 
     slugs: the networks to follow. If empty, all networks with upstreams are followed.
-    command: returns the command line of the follower of a network.
+    start: starts the follower of a network.
 
     A follower is started when its network gets its first enabled upstream, restarted
     when it ends, and stopped when its network has no enabled upstream any more. A
@@ -75,8 +89,8 @@ def keep_followers(
     the database does not answer, followers that have ended are not restarted; they are
     restarted without a pause when it answers again.
     """
-    children = Children("follower", command, services.child_environment())
-    deletions = Children("deletion", deletion_command, services.child_environment())
+    children = Children("follower", start)
+    deletions = Children("deletion", start_deletion)
     networks = _Networks(slugs)
     try:
         while True:

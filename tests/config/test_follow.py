@@ -28,15 +28,18 @@ from tests.support.waiting import PATIENCE_SECONDS, wait_until
 pytestmark = pytest.mark.django_db(transaction=True)
 
 KEEPER = """
+import subprocess
 import sys
 import django
 django.setup()
 from config.management import followers, serving
 
 follower, folder, *slugs = sys.argv[1:]
-command = lambda slug: [sys.executable, "-c", follower, folder, slug]
+start = lambda slug: subprocess.Popen(
+    [sys.executable, "-c", follower, folder, slug], stdin=subprocess.PIPE
+)
 serving.leave_on_signals()
-followers.keep_followers(slugs, command)
+followers.keep_followers(slugs, start)
 """
 """A program that runs `keep_followers` with another program as the follower."""
 
@@ -226,14 +229,14 @@ def test_another_command_takes_over_when_the_first_is_killed(tmp_path):
             with following(logs[1]) as second:
                 wait_until(lambda: "another import is running" in logs[1].read_text())
                 assert lock_holder(network_id) == holder
-                (follower,) = children(first.pid, "--one net")
+                (follower,) = children(first.pid, "follow net")
                 first.kill()
                 with suppress(ProcessLookupError):  # the follower ends with its parent
                     os.kill(follower, signal.SIGKILL)
                 node.show(grow(chain, 2))
                 wait_until(lambda: head("net")[0] == 5)
                 assert lock_holder(network_id) not in (None, holder)
-                (follower,) = children(second.pid, "--one net")
+                (follower,) = children(second.pid, "follow net")
                 second.terminate()
                 assert second.wait(timeout=PATIENCE_SECONDS) == 0
                 assert not is_alive(follower)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx
 
+from config.demo import NETWORK
 from postgres.outages import WINDOW_SECONDS
 from tests.support import web
 from tests.support.alive import children
@@ -73,8 +74,7 @@ def test_outage_is_one_line_for_all_processes_and_one_at_its_end(tmp_path: Path)
                     " SELECT id, 'http://127.0.0.1:9', '{}', 0, true, '', now()"
                     " FROM networks_network"
                 )
-            (keeper,) = children(process.pid, "manage.py follow --lifeline")
-            wait_until(lambda: children(keeper, "follow --one"))
+            wait_until(lambda: children(process.pid, f"follow {NETWORK}"))
             wait_until(lambda: statuses(base_url, key) == [200, 200, 401, 200])
             stopped = time.monotonic()
             own.database.stop()

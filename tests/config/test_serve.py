@@ -260,7 +260,7 @@ def test_an_upstream_is_followed_beside_the_sample_chain(folder, tmp_path):
             wait_until(lambda: live_head(run) == 3)
             answers = paste(printed)
             assert answers["eth_blockNumber"]["result"] == "0x3"
-            (followers,) = children(process.pid, "manage.py follow --lifeline")
+            (followers,) = children(process.pid, "followers")
             os.kill(followers, signal.SIGKILL)
             node.show(grow(chain, 1))
             wait_until(lambda: live_head(run) == 4)
@@ -270,7 +270,7 @@ def test_an_upstream_is_followed_beside_the_sample_chain(folder, tmp_path):
 
         node.show(grow(chain, 1))
         with serving(folder, port, [*SERVE, *upstream], FOLLOW="off") as (process, _):
-            assert not children(process.pid, "manage.py follow --lifeline")
+            assert not children(process.pid, "followers")
             assert live_head(run) == 4
     wait_until(lambda: runs_nothing(folder))
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from server import children as module
-from server.children import Children, kept_running, next_pause
+from server.children import Children, Started, kept_running, next_pause
 from tests.support.alive import is_alive
 from tests.support.waiting import wait_until
 
@@ -34,12 +35,14 @@ time.sleep(3600)
 """
 
 PARENT = """
-import sys, time
+import subprocess, sys, time
 from server.children import Children
 
 folder, what = sys.argv[1:]
-command = lambda name: [sys.executable, "-c", sys.stdin.read(), folder, name, what]
-children = Children("child", command)
+start = lambda name: subprocess.Popen(
+    [sys.executable, "-c", sys.stdin.read(), folder, name, what], stdin=subprocess.PIPE
+)
+children = Children("child", start)
 while True:
     children.keep({"only"})
     time.sleep(0.05)
@@ -60,14 +63,22 @@ def starts(folder: Path, name: str) -> list[tuple[int, float]]:
     return [(int(pid), float(seconds)) for pid, seconds in noted]
 
 
+def started(command: list[str]) -> Started:
+    """Start a process whose standard input ends when it is no longer used."""
+    process = subprocess.Popen(command, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    weakref.finalize(process, process.stdin.close)
+    return process
+
+
 @contextmanager
 def made(folder: Path, what: str = "stay", **options: float) -> Iterator[Children]:
     """Yield children that record their starts, and stop them afterwards."""
 
-    def command(name: str) -> list[str]:
-        return [sys.executable, "-c", CHILD, str(folder), name, what]
+    def start(name: str) -> Started:
+        return started([sys.executable, "-c", CHILD, str(folder), name, what])
 
-    children = Children("child", command, **options)
+    children = Children("child", start, **options)
     try:
         yield children
     finally:
@@ -102,11 +113,7 @@ def test_a_child_that_ends_is_started_again_after_growing_pauses(folder, caplog)
 def test_a_child_that_can_not_be_started_is_tried_again(folder, caplog, monkeypatch):
     monkeypatch.setattr(module, "FIRST_PAUSE_SECONDS", 0.01)
     found = [str(folder / "nothing")]
-
-    def command(name):
-        return found
-
-    children = Children("child", command)
+    children = Children("child", lambda _: started(found))
     wait_until(lambda: kept(children, "one") and caplog.text.count("No such file") > 1)
     found[:] = [sys.executable, "-c", "import time; time.sleep(3600)"]
     wait_until(lambda: kept(children, "one") and children.pids)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DEFAULT_DB_ALIAS, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from config import demo, env, services
+from config import demo, services
 from config.management import followers, serving
 from config.run_file import main_path, run_file
 from config.variables import processes
@@ -26,6 +25,7 @@ from networks.masking import mask_url
 from nodeapi.chain.networks import NetworkMismatch
 from server import forking, supervisor
 from server.children import Children, kept_running
+from server.forking import Forked
 
 _SETUP_LOCK = 0x706F7274  # "port": a number for which there is no other advisory lock
 
@@ -147,15 +147,10 @@ def _followers() -> Iterator[None]:
         yield
         return
 
-    def command(name: str) -> list[str]:
-        return [sys.executable, str(env.BASE_DIR / "manage.py"), name, "--lifeline"]
+    def start(name: str) -> Forked:
+        return followers.start_command("followers", name, "--lifeline")
 
-    children = Children(
-        "command",
-        command,
-        services.child_environment(),
-        stop_seconds=followers.STOP_SECONDS,
-    )
+    children = Children("command", start, stop_seconds=followers.STOP_SECONDS)
     with kept_running(children, ["follow"]):
         yield
 
