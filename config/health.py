@@ -25,7 +25,7 @@ from redis.exceptions import RedisError
 from config.lean import is_reading, refuse_method, send_answer
 from config.shared_result import SharedResult
 from evm.headers import decode_header
-from outbox.redis_address import connection_pool
+from outbox.redis_address import check_writes, connection_pool
 from outbox.subscriber import Subscriber
 from postgres.connections import Connections
 from postgres.errors import Unavailable
@@ -39,9 +39,6 @@ FRESH_SECONDS = 1.0
 DATABASE_SECONDS = 2.0
 REDIS_SECONDS = 0.5
 """Timeout of the check. Load balancers wait for few seconds."""
-
-_WRITTEN = "portcullis:health"
-"""A key that exists only to check that Redis accepts writes."""
 
 _HEADS = Statement(
     """
@@ -135,9 +132,7 @@ class Health:
     async def _has_redis(self) -> bool:
         try:
             async with asyncio.timeout(REDIS_SECONDS):
-                # Redis answers a ping though it refuses writes: its memory or its disk
-                # is full, or it is a replica.
-                await self._redis.set(_WRITTEN, 1, ex=60)
+                await check_writes(self._redis)
         except (RedisError, OSError, TimeoutError):
             return False
         return True

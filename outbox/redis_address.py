@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from redis.asyncio import BlockingConnectionPool, ConnectionPool
+from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
@@ -23,6 +23,9 @@ SENTINEL_PORT = 26379
 
 TIMEOUT_SECONDS = 1.0
 """Timeout of the channel layer's connections, for connecting and for each answer."""
+
+_CHECKED = "portcullis:health"
+"""A key that exists only to check that Redis accepts writes."""
 
 
 class _BlockingSentinelPool(SentinelConnectionPool, BlockingConnectionPool):
@@ -120,6 +123,17 @@ def connection_pool(
         **options,
         **address.options,
     )
+
+
+async def check_writes(redis: Redis) -> None:
+    """Check that Redis answers and accepts writes.
+
+    Redis answers a ping though it refuses writes: its memory or its disk is full, or it is
+    a replica.
+
+    Raises: RedisError, OSError.
+    """
+    await redis.set(_CHECKED, 1, ex=60)
 
 
 def channel_layer_host(url: str) -> dict[str, Any]:

@@ -12,14 +12,14 @@ from keys.limiter.buckets import Buckets, RedisUnavailable
 logger = logging.getLogger(__name__)
 
 PROBE_SECONDS = 1.0
-"""Interval of the pings during an outage. No request waits for a ping."""
+"""Interval of the checks during an outage. No request waits for a check."""
 
 LOG_SECONDS = 60.0
 """Interval of the warnings in the log during an outage."""
 
 
 class Availability:
-    """Records an outage of Redis, and pings Redis until it answers again.
+    """Records an outage of Redis, and checks Redis until it accepts writes again.
 
     clock: monotonic seconds.
     """
@@ -33,11 +33,11 @@ class Availability:
 
     @property
     def is_available(self) -> bool:
-        """Whether Redis answered the last request or ping."""
+        """Whether Redis answered the last request, or passed the last check."""
         return self._error is None
 
     def report_outage(self, error: RedisUnavailable) -> None:
-        """Record that a request has failed, and start the pings."""
+        """Record that a request has failed, and start the checks."""
         self._error = error
         self.log_outage()
         if self._probing is None or self._probing.done():
@@ -54,7 +54,7 @@ class Availability:
             )
 
     async def stop(self) -> None:
-        """Stop the pings."""
+        """Stop the checks."""
         if self._probing is not None:
             self._probing.cancel()
             await asyncio.gather(self._probing, return_exceptions=True)
@@ -63,7 +63,7 @@ class Availability:
         while self._error is not None:
             await asyncio.sleep(PROBE_SECONDS)
             try:
-                await self._buckets.ping()
+                await self._buckets.check()
             except RedisUnavailable as error:
                 self._error = error
             else:

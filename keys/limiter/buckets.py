@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from keys.limiter.gcra import DAY, Bucket, Limits, Outcome, Verdict
-from outbox.redis_address import connection_pool
+from outbox.redis_address import check_writes, connection_pool
 
 TIMEOUT_SECONDS = 1.0
 """A script takes 0.1 ms. The timeout is much longer, because a process that continues without
@@ -81,10 +81,10 @@ class Buckets:
             now,
         )
 
-    async def ping(self) -> None:
-        """Check that Redis answers. Raises: RedisUnavailable."""
+    async def check(self) -> None:
+        """Check that Redis accepts writes. Raises: RedisUnavailable."""
         try:
-            await self._redis.ping()
+            await check_writes(self._redis)
         except _FAILURES as error:
             raise _unavailable(error) from error
 

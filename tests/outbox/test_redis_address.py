@@ -142,7 +142,7 @@ def _answers(port: int) -> bool:
 def test_limiter_finds_the_master(sentinel: str) -> None:
     async def scenario() -> None:
         buckets = Buckets(sentinel)
-        await buckets.ping()
+        await buckets.check()
         await buckets.close()
 
     asyncio.run(scenario())
@@ -169,7 +169,7 @@ def test_limiter_and_channel_layer_continue_after_a_failover(watched: Watched) -
         layer = RedisPubSubChannelLayer(hosts=[channel_layer_host(watched.url)])
         channel = await layer.new_channel()
         await layer.group_add("group", channel)
-        await buckets.ping()
+        await buckets.check()
         watched.master.kill()
         await until(lambda: watched.replica.info("replication")["role"] == "master")
 

@@ -11,6 +11,7 @@ from functools import partial
 import pytest
 from redis.asyncio import Redis
 
+from keys.limiter import availability
 from keys.limiter.availability import LOG_SECONDS
 from keys.limiter.buckets import Buckets
 from keys.limiter.errors import DailyQuotaExceeded, RateLimited
@@ -83,6 +84,35 @@ async def is_admitted(limiter, api_key_id, limits):
 async def is_back(limiter):
     """Wait until a limiter has found Redis again."""
     await until(lambda: limiter.is_redis_available)
+
+
+def test_redis_that_refuses_writes_stays_unavailable(monkeypatch):
+    """It answers pings. Otherwise one request per second would be refused by it."""
+    monkeypatch.setattr(availability, "PROBE_SECONDS", 0.01)
+    limits = Limits(rate=1000, burst=1000)
+
+    async def scenario(server):
+        buckets = Buckets(server.url, timeout=PATIENCE_SECONDS)
+        limiter = Limiter(buckets)
+        checks = []
+        check = buckets.check
+
+        async def noted():
+            checks.append(limiter.is_redis_available)
+            await check()
+
+        monkeypatch.setattr(buckets, "check", noted)
+        async with Redis.from_url(server.url) as redis:
+            await redis.config_set("maxmemory", "1")
+            await spend(limiter, 1, limits, 1)
+            await until(lambda: len(checks) == 5)
+            assert not any(checks)
+            await redis.config_set("maxmemory", "0")
+            await is_back(limiter)
+        await limiter.stop()
+
+    with own_redis() as server:
+        asyncio.run(scenario(server))
 
 
 def test_redis_gets_what_was_spent_without_it():
