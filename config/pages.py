@@ -23,6 +23,7 @@ from django.db import connections
 from django.http import HttpRequest, HttpResponse
 
 from config.lean import send_answer
+from keys.api import problems
 
 AT_ONCE = 8
 """Requests that run at a time in one process. They mostly compute, on one processor, so
@@ -38,9 +39,10 @@ BODY_SECONDS = 30.0
 """Time in which the whole body of a request has to arrive."""
 
 
-_REASONS = {
-    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: ": send the body without Content-Encoding"
-}
+_REASONS = {HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "send the body without Content-Encoding"}
+
+_API = "/api/"
+"""Paths whose errors are problem details."""
 
 
 class _BodyRefused(Exception):
@@ -66,15 +68,15 @@ class Pages(ASGIHandler):
                 raise _BodyRefused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
             await super().handle(_with_short_length(scope), receive, send)
         except _BodyRefused as refused:
-            headers = [(b"content-type", b"text/plain")]
+            headers = []
             if refused.status is HTTPStatus.UNSUPPORTED_MEDIA_TYPE:
                 headers.append((b"accept-encoding", b"identity"))
             if refused.status is HTTPStatus.REQUEST_TIMEOUT:
                 headers.append((b"connection", b"close"))
             # Otherwise the server discards the rest of the body, so that the answer arrives.
-            reason = _REASONS.get(refused.status, "")
-            words = f"{refused}{reason}\n".encode()
-            await send_answer(scope, send, refused.status.value, words, headers)
+            media_type, answer = _refusal(scope["path"], refused.status)
+            headers.append((b"content-type", media_type))
+            await send_answer(scope, send, refused.status.value, answer, headers)
 
     async def read_body(self, receive: Any) -> BytesIO:
         """Return the body of a request. Raises: RequestAborted, _BodyRefused."""
@@ -115,6 +117,18 @@ class Pages(ASGIHandler):
                 pass  # the client has disconnected, and the thread and its connections are closed
             finally:
                 self._turns.release()
+
+
+def _refusal(path: str, status: HTTPStatus) -> tuple[bytes, bytes]:
+    """Return the media type and the body of the response to a refused request."""
+    reason = _REASONS.get(status, "")
+    if path.startswith(_API):
+        detail = f"The body must not be compressed: {reason}." if reason else ""
+        return problems.MEDIA_TYPE.encode(), problems.refusal(status, detail)
+    return (
+        b"text/plain",
+        f"{': '.join(filter(None, (status.phrase, reason)))}\n".encode(),
+    )
 
 
 def _is_compressed(scope: Any) -> bool:

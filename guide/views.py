@@ -77,9 +77,13 @@ def show_page(request: HttpRequest, name: str, **facts: Any) -> HttpResponse:
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """Show how to make a first call."""
-    calls = snippets(f"{base_url(request)}/v3", PLACEHOLDER)
+    base = base_url(request)
+    calls = snippets(f"{base}/v3", PLACEHOLDER)
     shown = [call for call in calls if call.name in SHOWN_CLIENTS]
-    return show_page(request, "index", networks=_served(), examples=shown)
+    scheme, _, _ = base.partition(":")
+    return show_page(
+        request, "index", networks=_served(), scheme=scheme, examples=shown
+    )
 
 
 @without_scripts

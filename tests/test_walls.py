@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -279,6 +280,31 @@ def test_the_environment_is_read_in_one_place():
             if "os.environ" in text or "os.getenv" in text:
                 wrong.append(name)
     assert wrong == []
+
+
+HOST = re.compile(
+    r"build_absolute_uri|get_host\(|request\.scheme|HTTP_HOST|SERVER_NAME|get\(b\"host\""
+)
+"""Code of modules and templates that reads the host of a request."""
+
+READERS_OF_THE_HOST = {
+    "keys.site",  # builds all links
+    "keys.accounts.logged_in",  # compares the host with that of the next page
+    "nodeapi.endpoint.access",  # finds the network
+    "server.reading",  # checks the header's form
+    "wallets.sockets.handshake",  # compares the host with the page's origin
+}
+
+
+def test_links_are_built_in_one_place():
+    """A link with the host of a request could lead to another site."""
+    pages = {str(path): path for path in (ROOT / "templates").rglob("*.*")}
+    found = {
+        name
+        for name, path in {**MODULES, **pages}.items()
+        if HOST.search(path.read_text())
+    }
+    assert found == READERS_OF_THE_HOST
 
 
 FOLDERS = sorted(name for name, path in MODULES.items() if path.name == "__init__.py")

@@ -5,6 +5,7 @@ Source: https://www.rfc-editor.org/rfc/rfc9457
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -81,6 +82,13 @@ PROBLEMS = [
         "Send the header Accept with application/json, or leave it out.",
     ),
     Problem(
+        "too_slow",
+        408,
+        "Request timeout",
+        "The body did not arrive in time.",
+        "Send the request again.",
+    ),
+    Problem(
         "conflict",
         409,
         "Conflict",
@@ -88,11 +96,18 @@ PROBLEMS = [
         "Read the object, and decide by its present state.",
     ),
     Problem(
+        "too_large",
+        413,
+        "Body too large",
+        "The body is longer than 1 MiB.",
+        "Send less in one request.",
+    ),
+    Problem(
         "unsupported_media_type",
         415,
         "Unsupported media type",
-        "The body is not JSON.",
-        "Send it with Content-Type: application/json.",
+        "The body is not JSON, or it is compressed.",
+        "Send it with Content-Type: application/json, and without Content-Encoding.",
     ),
     Problem(
         "key_reused",
@@ -164,6 +179,15 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     response.content_type = MEDIA_TYPE
     set_rollback()
     return response
+
+
+def refusal(status: int, detail: str = "") -> bytes:
+    """Return the problem details of a request whose body was not read, as JSON.
+
+    detail: describes the error; "" for the description of all errors with this status.
+    """
+    problem = _BY_STATUS[status]
+    return json.dumps(body(problem, detail or problem.when)).encode()
 
 
 def body(problem: Problem, detail: str, **members: Any) -> dict[str, Any]:

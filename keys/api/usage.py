@@ -30,6 +30,7 @@ from keys.api.sums import (
 )
 from keys.api.views import ManagementView, Need
 from keys.models import Outcome, Scope, Span
+from keys.site import base_url
 from keys.usage.tiers import KEEP, is_kept, span_of
 
 MAX_PAGE = 1000
@@ -235,4 +236,4 @@ def _address(request: Request, question: Question, cursor: str) -> str:
         "resolution": question.span.label.lower(),
         "cursor": cursor,
     }
-    return request.build_absolute_uri(f"{request.path}?{urlencode(parameters)}")
+    return f"{base_url(request)}{request.path}?{urlencode(parameters)}"

@@ -27,6 +27,7 @@ from keys.api.filters import Filter, read_number
 from keys.api.throttling import TokenThrottle
 from keys.models import ApiToken, Scope, User
 from keys.services import Actor
+from keys.site import base_url
 
 _M = TypeVar("_M", bound=Model)
 
@@ -147,4 +148,6 @@ class ManagementView(APIView):
         pages = Pages()
         pages.ordering = ordering
         page: Any = pages.paginate_queryset(rows, self.request, view=self)
+        # Of the links to other pages, which begin with the request's host by default.
+        pages.base_url = base_url(self.request) + self.request.get_full_path()
         return pages.get_paginated_response(document(page, many=True).data)

@@ -117,14 +117,25 @@ def get_all(client: Client, query: dict[str, str]) -> Iterator[tuple[str, Any]]:
 
 
 def test_no_page_fails_stands_in_a_frame_or_is_guessed_at(
-    browsers: list[Client],
+    browsers: list[Client], settings: Any
 ) -> None:
+    """No page repeats the Host header either, if the service's own URL is known."""
+    settings.PUBLIC_URL = "https://rpc.example"
     for client in browsers:
         for path, answer in get_all(client, {}):
             assert answer.status_code < 500, path
+            assert b"testserver" not in answer.content, path
             assert answer["X-Frame-Options"] == "DENY", path
             assert answer["X-Content-Type-Options"] == "nosniff", path
             assert answer["Referrer-Policy"] in ("same-origin", "no-referrer"), path
+
+
+def test_no_page_answers_under_another_host(db: None, settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["node.example"]
+    client = Client(SERVER_NAME="evil.example")
+    for path, answer in get_all(client, {}):
+        assert answer.status_code == 400, path
+        assert b"evil.example" not in answer.content, path
 
 
 @pytest.mark.parametrize("next_page", [EVIL, "//evil.example/", "\\\\evil.example"])
