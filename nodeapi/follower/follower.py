@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from evm import kzg
 from networks.services import finish_preparing
 from nodeapi.chain.forkchoice import BelowFinalized, ForkchoiceMismatch
 from nodeapi.follower.choice import Choice, View, choose, reached
@@ -39,6 +40,9 @@ PATIENCE_SECONDS = 10.0
 
 PREPARED_BLOCKS = 2
 """A network is prepared when at most this number of blocks are missing."""
+
+SETTLED_SECONDS = 5.0
+"""Time at the head after which what only rare blocks need is loaded."""
 
 SEARCH_SECONDS = 6.0
 """Time in which upstreams have to show the ancestors of their head, if the other upstreams
@@ -86,6 +90,8 @@ class Follower:
         self._kept_house_at = 0.0
         self._deleted_at = 0.0
         self._is_prepared = False
+        self._is_settled = False
+        self._at_head_since: float | None = None
         self._missing_since: float | None = None
         """Since when a block of the chosen line could not be fetched."""
 
@@ -113,6 +119,7 @@ class Follower:
             self._problem = self._follow(choice, views, stop)
             if self._chain.own.head == choice.head:
                 self._delete_side_blocks()
+                self._settle()
         self._finish_preparing()
         self._note_disagreement(choice)
         self._report(is_new_head=self._chain.own.head != before)
@@ -185,6 +192,18 @@ class Follower:
         self._missing_since = self._missing_since or now
         is_reported = now > self._missing_since + PATIENCE_SECONDS and not has_other
         return obstacle.reason if is_reported else ""
+
+    def _settle(self) -> None:
+        """Load the setup of KZG while there is no block to import.
+
+        Otherwise the first block that evaluates a point would wait for it, up to 2 s.
+        """
+        now = time.monotonic()
+        if self._at_head_since is None:
+            self._at_head_since = now
+        elif not self._is_settled and now >= self._at_head_since + SETTLED_SECONDS:
+            self._is_settled = True
+            kzg.prepare()
 
     def _between_blocks(self) -> None:
         self._keep_house()
