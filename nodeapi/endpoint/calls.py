@@ -26,9 +26,7 @@ from jsonrpc.registry import Method, MethodRegistry
 from jsonrpc.turns import Turns
 from nodeapi.errors.access import NetworkPreparing
 from nodeapi.methods.context import Context
-from nodeapi.methods.eth_calls import AskedCall
 from nodeapi.methods.log_criteria import LogCriteria
-from nodeapi.methods.trace_calls import TypedCall
 from nodeapi.schemas.calls import CALL
 from nodeapi.schemas.logs import LOG_CRITERIA
 from nodeapi.schemas.parity import CALLS_WITH_TYPES
@@ -164,11 +162,13 @@ def _without_collections(prepare: Callable[[], T]) -> T:
             gc.enable()
 
 
-def _recipient(call: AskedCall | TypedCall) -> bytes:
-    return _CREATION if call.to is None else call.to
+def _recipients(recipients: Iterable[bytes | None]) -> Iterable[bytes]:
+    return [_CREATION if to is None else to for to in recipients]
 
 
 def _searched(criteria: LogCriteria) -> list[bytes]:
+    """Return the addresses of a filter. Raises: TooManyAlternatives."""
+    criteria.require_few_alternatives()
     addresses = criteria.wanted.addresses or ()
     return [bytes.fromhex(address[2:]) for address in addresses]
 
@@ -176,8 +176,8 @@ def _searched(criteria: LogCriteria) -> list[bytes]:
 _ADDRESSES_IN: list[tuple[Schema, Callable[[Any], Iterable[bytes]]]] = [
     (ADDRESS, lambda address: [address]),
     (POSITIONS_BY_ADDRESS, lambda positions: positions),
-    (CALL, lambda call: [_recipient(call)]),
-    (CALLS_WITH_TYPES, lambda calls: map(_recipient, calls)),
+    (CALL, lambda call: _recipients([call.to])),
+    (CALLS_WITH_TYPES, lambda calls: _recipients(calls.recipients)),
     (LOG_CRITERIA, _searched),
 ]
 """Schemas of parameters that name contracts, each with a function that returns their

@@ -38,7 +38,10 @@ _FEES = re.compile(
 _FEES_BYTES = 512
 """More than the longest match."""
 
-_LONG_INPUT = re.compile(rb'("input":"0x[0-9a-f]{8})[0-9a-f]+"')
+_INPUT = b'"input":"0x'
+_SHOWN_DIGITS = 8
+"""Digits of an input that are shown."""
+
 _BLOOM = b',"logsBloom":'
 
 
@@ -144,13 +147,23 @@ async def get_block_transactions(
             for index in places
         ]
     )
-    cut = [_LONG_INPUT.sub(rb'\1"', document or b"null", 1) for document in documents]
+    cut = [_with_short_input(document or b"null") for document in documents]
     short = [await _without_logs(receipt) for receipt in receipts]
     return b'{"fullblock":%b,"transactions":[%b]},"receipts":[%b]}' % (
         orjson.dumps(block).removesuffix(b"}"),
         b",".join(cut),
         b",".join(short),
     )
+
+
+def _with_short_input(document: bytes) -> bytes:
+    """Return a transaction object, or null, with the beginning of its input."""
+    _, has_input, digits = document.partition(_INPUT)
+    size = digits.find(b'"')
+    if not has_input or size <= _SHOWN_DIGITS:
+        return document
+    shown = len(document) - len(digits) + _SHOWN_DIGITS
+    return document[:shown] + digits[size:]
 
 
 async def _block(context: Context, block_hash: bytes) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ Source: https://openethereum.github.io/JSONRPC-trace-module
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -45,27 +46,36 @@ _PRICE = (
 )
 
 
-class TypedCall(NamedTuple):
-    """A call of trace_callMany. to: None for a creation. call: as a task's JSON."""
+class TypedCalls(NamedTuple):
+    """The calls of trace_callMany. There may be hundreds of thousands.
 
-    to: Address | None
-    call: orjson.Fragment
-    types: frozenset[str]
+    recipients: those of all calls, each once. None for a creation.
+    types: the sets of trace types, each once.
+    calls: pairs of a call and the place of its trace types in `types`, as a task's JSON.
+    """
+
+    recipients: Collection[Address | None]
+    types: Sequence[frozenset[str]]
+    calls: orjson.Fragment
 
 
-def calls_with_types(value: Any) -> list[TypedCall]:
+def calls_with_types(value: Any) -> TypedCalls:
     """Decode a list of pairs of a call and its trace types. null is an empty list."""
     if value is None:
-        return []
+        value = []
     if type(value) is not list:
         raise ValueError(mismatch(kind(value), "[]ethapi.TraceCallManyItem"))
-    found = []
+    recipients: dict[Address | None, None] = {}
+    places: dict[frozenset[str], int] = {}
+    calls = []
     for pair in value:
         if type(pair) is not list or len(pair) != 2:
             raise ValueError("each item must be a list of a call and its trace types")
         call, types = decode_call(pair[0]), trace_types(pair[1])
-        found.append(TypedCall(call.to, fragment(encode_call(call)), types))
-    return found
+        recipients[call.to] = None
+        place = places.setdefault(types, len(places))
+        calls.append((encode_call(call), place))
+    return TypedCalls(recipients, list(places), fragment(calls))
 
 
 @registry.method(
@@ -89,7 +99,7 @@ async def trace_call(
     """Return Parity's result of a call. Its changes are discarded."""
     options = _options(context, types)
     arguments = call_task(asked, state_overrides, block_overrides)
-    arguments |= _task([(arguments.pop("call"), _tracer(options))], is_list=False)
+    arguments |= _single(arguments.pop("call"), options)
     return await _run(context, block, arguments, options)
 
 
@@ -113,16 +123,13 @@ async def trace_call(
 )
 async def trace_call_many(
     context: Context,
-    calls: list[TypedCall],
+    calls: TypedCalls,
     block: BlockReference,
 ) -> Answer:
     """Return Parity's results of calls. If one is rejected, all are."""
-    all_types = dict.fromkeys([each.types for each in calls] or [frozenset[str]()])
-    options = {types: _options(context, types) for types in all_types}
-    tracers = {types: _tracer(option) for types, option in options.items()}
-    pairs = [(each.call, tracers[each.types]) for each in calls]
-    task = _task(pairs, is_list=True)
-    return await _run(context, block, task, next(iter(options.values())))
+    options = [_options(context, types) for types in calls.types or [frozenset()]]
+    task = _task(calls.calls, options, is_list=True)
+    return await _run(context, block, task, options[0])
 
 
 @registry.method(
@@ -154,8 +161,7 @@ async def trace_raw_transaction(
     options = _options(context, types)
     _require_recipient(context, raw)
     digits = data(raw).decode()[1:-1]
-    arguments = _task([(digits, _tracer(options))], is_list=False)
-    return await _run(context, block, arguments, options)
+    return await _run(context, block, _single(digits, options), options)
 
 
 def _require_recipient(context: Context, raw: bytes) -> None:
@@ -183,15 +189,21 @@ def _options(context: Context, types: frozenset[str]) -> TraceOptions:
     return options
 
 
-def _tracer(options: TraceOptions) -> orjson.Fragment:
-    """Return a tracer as a task's JSON."""
-    return fragment(tracer_to_json(options.tracer))
+def _single(call: Any, options: TraceOptions) -> dict[str, Any]:
+    """Return the arguments of a task that traces one call, given as its JSON value."""
+    return _task([(call, 0)], [options], is_list=False)
 
 
-def _task(calls: list[tuple[Any, orjson.Fragment]], *, is_list: bool) -> dict[str, Any]:
-    """Return the arguments of a task that traces calls, each with its tracer."""
+def _task(
+    calls: Any, options: Sequence[TraceOptions], *, is_list: bool
+) -> dict[str, Any]:
+    """Return the arguments of a task that traces calls.
+
+    calls: pairs of a call and the place of its tracer in `options`, as JSON values.
+    """
     return {
         "calls": calls,
+        "tracers": [tracer_to_json(one.tracer) for one in options],
         "is_list": is_list,
         "gas_cap": settings.NODEAPI_CALL_GAS,
     }

@@ -120,6 +120,16 @@ def test_overrides_are_decoded_to_the_json_of_a_task() -> None:
         assert params["stateOverrides"].decoder({}) is None
 
 
+def test_many_calls_are_decoded_to_the_json_of_a_task() -> None:
+    call = {"to": "0x" + "aa" * 20}
+    (calls, _) = registered("trace_callMany")
+    asked = calls.decoder([[call, ["trace"]], [{}, []], [call, ["trace"]]] * 2)
+    pairs = orjson.loads(orjson.dumps(asked.calls))
+    assert pairs == [[call, 0], [{}, 1], [call, 0]] * 2
+    assert asked.types == [{"trace"}, set()]
+    assert list(asked.recipients) == [b"\xaa" * 20, None]
+
+
 def registered(name: str) -> tuple[Param, ...]:
     """Return the parameters of one of the node's methods."""
     method = methods.registry.find(name)

@@ -117,7 +117,8 @@ def parity_traces(context: TaskContext, arguments: dict[str, Any]) -> TaskResult
 
     arguments: those of `trace_call` except `call`, `tracer` and `index`. In addition,
         `calls` is a list of pairs: a call, or a signed transaction as hexadecimal data,
-        and its tracer. `is_list` is whether the result is a list.
+        and the place of its tracer in the list `tracers`. `is_list` is whether the
+        result is a list.
 
     Raises: TaskFailed.
     """
@@ -128,12 +129,13 @@ def parity_traces(context: TaskContext, arguments: dict[str, Any]) -> TaskResult
         raise TaskFailed(SERVER_ERROR, str(error)) from error
     output, gas_used, is_list = Output(context.write), 0, arguments["is_list"]
     begin = b"[" if is_list else b""
-    for asked, tracer in arguments["calls"]:
+    tracers = arguments["tracers"]
+    for asked, place in arguments["calls"]:
         try:
             call = _signed(asked, scene) if type(asked) is str else decode_call(asked)
             message = scene.message(call)
             output.write(begin)
-            gas_used += _run(scene, message, tracer, output).gas_used
+            gas_used += _run(scene, message, tracers[place], output).gas_used
         except _REFUSALS as error:
             raise TaskFailed(SERVER_ERROR, str(error), gas_used=gas_used) from error
         except CallRejected as error:
