@@ -189,7 +189,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_xdist_auto_num_workers() -> int:
     """Return the number of test processes. It exceeds the processors, because tests wait."""
-    return max(2, (os.cpu_count() or 1) * 3 // 2)
+    return 2 * (os.cpu_count() or 1)
 
 
 def pytest_collection_finish() -> None:

@@ -51,7 +51,9 @@ class Served:
         connection, checked = self.connection(), threading.Event()
 
         def check() -> None:
-            self.process.check_limits(connection.loop.time() + seconds)
+            # Within a millisecond, the loop's time stands still. Without one more, the
+            # difference of two times can be a rounding error below `seconds`.
+            self.process.check_limits(connection.loop.time() + seconds + 0.001)
             checked.set()
 
         connection.loop.call_soon_threadsafe(check)
