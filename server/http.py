@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from asyncio import Future
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
@@ -35,15 +34,15 @@ from server.reading import (
     MalformedRequest,
     RequestReader,
 )
-from server.request import Pending, Response, ResponseAborted, StreamedBody
+from server.request import Pending, Response, StreamedBody
 from server.response_bytes import (
     EXPECTATION_FAILED,
     HEADERS_TOO_LARGE,
     INTERNAL_ERROR,
     MALFORMED,
     closing_response,
-    status_and_headers,
 )
+from server.response_writer import ResponseWriter
 from server.socket_request import SocketRequest
 from server.time_limits import (
     DISCARD_SECONDS,
@@ -62,9 +61,6 @@ unread bytes would reset it, and the client would lose the response."""
 _PIPELINED_BYTES = 64 * 1024
 """Reading stops when more bytes than this follow a request that is being answered."""
 
-_JOINED_BYTES = 16 * 1024
-"""A shorter body is joined with its headers, because copying costs less than a write."""
-
 
 class HttpProtocol(asyncio.Protocol):
     """One connection.
@@ -76,8 +72,6 @@ class HttpProtocol(asyncio.Protocol):
     # Defaults in the class cost nothing for each connection.
     _request: SocketRequest | None = None
     """The request that is being received or answered."""
-    _keeps_alive = True
-    """Whether the connection stays open after the response."""
     _is_first = True
     """Whether no request has been completed yet."""
     _discarded: int | None = None
@@ -90,12 +84,9 @@ class HttpProtocol(asyncio.Protocol):
     """Whether uvicorn is answering a request."""
     _stream: asyncio.Task[None] | None = None
     """Sends a response while it is produced."""
-    _writable: Future[None] | None = None
-    """Completed when the client has read enough for the response to continue."""
     _is_reading_paused = False
     _is_waiting = False
     """Whether the connection waits for its turn, and does not read until then."""
-    _is_writing_paused = False
     _is_lost = False
     _refused_at: float | None = None
     """Loop time of a rejection, after which input is ignored."""
@@ -120,6 +111,7 @@ class HttpProtocol(asyncio.Protocol):
         """Accept a new connection, or reject it if its address has too many."""
         process = self._process
         self.transport = transport
+        self._writer = ResponseWriter(process, transport)
         self.loop = asyncio.get_running_loop()
         peer = transport.get_extra_info("peername")
         self.peer: str | None = peer[0] if isinstance(peer, tuple) else None
@@ -138,7 +130,7 @@ class HttpProtocol(asyncio.Protocol):
         self._is_lost = True
         self._leave()
         self._abandon_request()
-        self._wake_stream()
+        self._writer.lose()
         if self._inner is not None:
             self._inner.connection_lost(exc)
             self._inner = None
@@ -151,7 +143,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Pause producing the response, and count the client's unread bytes."""
-        self._is_writing_paused = True
+        self._writer.pause()
         self._assign_to_client()
         self._unread = self.transport.get_write_buffer_size()
         self.account.begin()
@@ -161,11 +153,10 @@ class HttpProtocol(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         """Continue to produce the response."""
-        self._is_writing_paused = False
+        self._writer.resume()
         self.account.progress()
         self._unread = 0
         self._count()
-        self._wake_stream()
         if self._inner is not None:
             self._inner.resume_writing()
         else:
@@ -176,7 +167,7 @@ class HttpProtocol(asyncio.Protocol):
         if self._inner is not None:
             return  # the server calls uvicorn's protocol as well
         if self.is_answering or self._discarded is not None:
-            self._keeps_alive = False
+            self._writer.keeps_alive = False
         else:
             self.transport.close()
 
@@ -192,7 +183,7 @@ class HttpProtocol(asyncio.Protocol):
                 reset(self.transport)
             return
         waiting = self.transport.get_write_buffer_size()
-        if not self._is_writing_paused and waiting != self._unread:
+        if not self._writer.is_paused and waiting != self._unread:
             self._unread = waiting
             self._count()
         if waiting:
@@ -310,7 +301,7 @@ class HttpProtocol(asyncio.Protocol):
             return True
         if request is not None:
             return request.body is None
-        return not self._is_writing_paused
+        return not self._writer.is_paused
 
     def _take_headers(self, found: Headers) -> None:
         """Begin a request, or reject it for an `Expect` header other than 100-continue."""
@@ -345,7 +336,7 @@ class HttpProtocol(asyncio.Protocol):
             found.method, path, headers, found.http_version, client
         )
         request.connection = self
-        self._keeps_alive = found.keeps_alive
+        self._writer.keeps_alive = found.keeps_alive
         request.body = body
         if body is not None:
             self._is_first = False
@@ -447,10 +438,10 @@ class HttpProtocol(asyncio.Protocol):
             return
         body = response.body
         if isinstance(body, bytes):
-            self._write(request, response, (body,), len(body))
+            self._writer.write(request, response, (body,), len(body))
             self._end_response(request, response)
         elif isinstance(body, tuple):
-            self._write(request, response, body, sum(map(len, body)))
+            self._writer.write(request, response, body, sum(map(len, body)))
             self._end_response(request, response)
         elif self.transport.is_closing():
             # A task would not begin if it was cancelled before its turn.
@@ -471,67 +462,13 @@ class HttpProtocol(asyncio.Protocol):
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
-    def _write(
-        self,
-        request: SocketRequest,
-        response: Response,
-        parts: tuple[bytes, ...],
-        length: int,
-    ) -> None:
-        """Write a whole response. parts: its body. length: the bytes of all parts."""
-        process = self._process
-        headers, self._keeps_alive = status_and_headers(
-            request,
-            response,
-            process.default_headers(),
-            b"content-length: %d\r\n" % length,
-            self._keeps_alive and not process.is_draining,
-        )
-        if request.method == "HEAD":
-            self.transport.write(headers)
-        elif length <= _JOINED_BYTES:
-            self.transport.write(b"".join((headers, *parts)))
-        else:
-            self.transport.writelines((headers, *parts))
-
     async def _send_stream(
         self, request: SocketRequest, response: Response, body: StreamedBody
     ) -> None:
-        """Send a response while it is produced, at the client's pace."""
-        is_chunked = body.size is None and request.http_version == "1.1"
-        if is_chunked:
-            length = b"transfer-encoding: chunked\r\n"
-        elif body.size is None:
-            length, self._keeps_alive = b"", False
-        else:
-            length = b"content-length: %d\r\n" % body.size
+        """Send a response while it is produced, and continue with the connection."""
         is_sent = False
         try:
-            headers, self._keeps_alive = status_and_headers(
-                request,
-                response,
-                self._process.default_headers(),
-                length,
-                self._keeps_alive and not self._process.is_draining,
-            )
-            self.transport.write(headers)
-            async for chunk in body.chunks:
-                if chunk and is_chunked:
-                    self.transport.writelines((b"%x\r\n" % len(chunk), chunk, b"\r\n"))
-                else:
-                    self.transport.write(chunk)
-                await self._can_write()
-                # A client may read so quickly that writing never waits.
-                await asyncio.sleep(0)
-                if self._is_lost:
-                    return
-            if is_chunked:
-                self.transport.write(b"0\r\n\r\n")
-            is_sent = True
-        except ResponseAborted:
-            pass
-        except Exception:
-            logger.exception("a response broke off")
+            is_sent = await self._writer.write_stream(request, response, body)
         finally:
             self._stream = None
             await body.aclose()
@@ -539,17 +476,6 @@ class HttpProtocol(asyncio.Protocol):
                 self._end_response(request, response)
             elif not self._is_lost:
                 self._end_with(b"")
-
-    async def _can_write(self) -> None:
-        """Wait until the client has read enough."""
-        while self._is_writing_paused and not self._is_lost:
-            self._writable = self.loop.create_future()
-            await self._writable
-
-    def _wake_stream(self) -> None:
-        waiter, self._writable = self._writable, None
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
 
     def _end_response(self, request: SocketRequest, response: Response) -> None:
         """Continue with the connection after a response."""
@@ -565,12 +491,13 @@ class HttpProtocol(asyncio.Protocol):
             self._since = self.loop.time()
             self._continue()
         else:
-            self._keeps_alive = self._keeps_alive and not has_more
+            if has_more:
+                self._writer.keeps_alive = False
             self._end_request()
 
     def _end_request(self) -> None:
         """Continue with the next request, or close the connection."""
-        if not self._keeps_alive:
+        if not self._writer.keeps_alive:
             self.transport.close()
             return
         self._since = self.loop.time()

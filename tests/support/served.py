@@ -110,3 +110,25 @@ def read_answer(client: socket.socket) -> tuple[set[bytes], bytes]:
         assert received, "the connection was closed"
         body += received
     return lines, body
+
+
+def bodies(client: socket.socket, count: int) -> list[bytes]:
+    """Return the bodies of the next responses."""
+    buffer = client.makefile("rb")
+    found = []
+    for _ in range(count):
+        length = None
+        while (line := buffer.readline()) not in (b"\r\n", b""):
+            if line.startswith(b"content-length"):
+                length = int(line[15:])
+        assert length is not None, "the connection was closed"
+        found.append(buffer.read(length))
+    return found
+
+
+def read_all(client: socket.socket) -> bytes:
+    """Return what arrives until the connection is closed."""
+    data = b""
+    while received := client.recv(2**16):
+        data += received
+    return data

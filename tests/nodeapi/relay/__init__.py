@@ -1,0 +1,1 @@
+"""Requests that upstreams answer: sent and pending transactions, the pending block."""
