@@ -22,6 +22,7 @@ from prometheus_client.core import (
     Metric,
 )
 
+from config.gateway import LazyPart
 from config.shared_result import SharedResult
 from networks.masking import mask_url
 from postgres.connections import Connections
@@ -107,15 +108,12 @@ class Chains:
     upstreams: _Rows
 
 
-class ChainMetrics:
+class ChainMetrics(LazyPart):
     """Reads the rows of networks and followers, and converts them to metrics."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._result = SharedResult(self._read, FRESH_SECONDS)
-
-    async def start(self) -> None:
-        """Do nothing. The first request for metrics reads the rows."""
 
     async def stop(self) -> None:
         """Cancel a read that is in progress."""

@@ -7,12 +7,11 @@ from typing import Any
 
 from django.db import connections
 
+from config.gateway import LazyPart
 
-class DatabasePool:
+
+class DatabasePool(LazyPart):
     """The pool of `config.services.with_pool`, as a part of the application."""
-
-    async def start(self) -> None:
-        """Open nothing: connections are opened when threads need them."""
 
     async def stop(self) -> None:
         """Close all connections of the pool."""

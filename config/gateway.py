@@ -26,6 +26,13 @@ class Part(Protocol):
         """Close the connections."""
 
 
+class LazyPart:
+    """The base of parts that open their connections when they are used first."""
+
+    async def start(self) -> None:
+        """Return at once."""
+
+
 async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
     """Refuse a WebSocket handshake: the client sees a 403."""
     await receive()

@@ -22,6 +22,7 @@ import orjson
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from config.gateway import LazyPart
 from config.lean import is_reading, refuse_method, send_answer
 from config.shared_result import SharedResult
 from evm.headers import decode_header
@@ -86,7 +87,7 @@ class Finding:
     """Whether changes are reported by messages; otherwise by polling only."""
 
 
-class Health:
+class Health(LazyPart):
     """Checks the services that a process needs, at most once a second."""
 
     def __init__(
@@ -98,9 +99,6 @@ class Health:
             connection_pool(redis_url, max_connections=1, timeout=REDIS_SECONDS)
         )
         self._result = SharedResult(self._look, FRESH_SECONDS)
-
-    async def start(self) -> None:
-        """Do nothing. The first check opens the connections."""
 
     async def stop(self) -> None:
         """Close the connections."""

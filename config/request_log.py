@@ -19,7 +19,7 @@ from typing import Any, Literal
 import orjson
 from django.urls import Resolver404, resolve
 
-from config.gateway import Application
+from config.gateway import Application, LazyPart
 from config.logs import redact, timestamp
 from jsonrpc.errors import RpcError
 from keys.metering.meter import UNKNOWN_METHOD
@@ -116,7 +116,7 @@ class _Frame(_Entry):
         self._write(self)
 
 
-class RequestLog:
+class RequestLog(LazyPart):
     """Writes a line for each request to standard error.
 
     which: all requests, or those with problems: an error, or slower than slow_seconds.
@@ -141,9 +141,6 @@ class RequestLog:
     def begin(self, headers: Mapping[bytes, bytes]) -> Line:
         """Begin the line of a frame on a node's socket. headers: of its handshake."""
         return _Frame(headers, self._write)
-
-    async def start(self) -> None:
-        """Do nothing. The first line starts the timer."""
 
     async def stop(self) -> None:
         """Write the delayed lines."""

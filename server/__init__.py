@@ -8,7 +8,7 @@
   `request.Request` and answered with a `request.Response`. A connection with any other
   request is handed over to uvicorn, which serves Django, pages and WebSockets.
 - `turns` lets connections whose input takes long to parse take turns.
-- `bounds`, `memory_bounds` and `connection_limits` hold the limits of all connections.
+- `bounds` and `memory_bounds` hold the limits of all connections.
 
 Imports nothing else of the project, and no Django.
 """

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from server.addresses import owner_of
-from server.connection_limits import ConnectionLimit
 from server.memory_bounds import BufferedBytes, ByteLimits
 
 logger = logging.getLogger(__name__)
@@ -32,6 +31,40 @@ class Limits:
     per_key: int = 1000
     per_address: int = 1000
     stall_seconds: float = 300.0
+
+
+class ConnectionLimit:
+    """Counts the open connections of each owner: an API key, or a client's address.
+
+    most: maximum number of concurrent connections of one owner.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._open: dict[Hashable, int] = {}
+
+    def take(self, owner: Hashable) -> bool:
+        """Count another connection. Return False, without counting it, above the limit.
+
+        owner: None for a connection without owner, which is not limited.
+        """
+        if owner is None:
+            return True
+        count = self._open.get(owner, 0)
+        if count >= self._most:
+            return False
+        self._open[owner] = count + 1
+        return True
+
+    def give_back(self, owner: Hashable) -> None:
+        """Undo a successful `take`."""
+        if owner is None:
+            return
+        count = self._open[owner] - 1
+        if count:
+            self._open[owner] = count
+        else:
+            del self._open[owner]
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +17,14 @@ from evm.state_trie import StateTrie
 from evm.tracers.record import RECORD_LIMIT_BYTES
 from evm.trie import NodeCache
 from nodeapi.chain.appearances import AppearanceRows
-from nodeapi.chain.batch import Batch
 from nodeapi.chain.branch import Branch
 from nodeapi.chain.branches import Branches, SideBlock, StoredBlock
 from nodeapi.chain.errors import detached
 from nodeapi.chain.forkchoice import Forkchoice, Tags, set_forkchoice
 from nodeapi.chain.lookahead import Lookahead
-from nodeapi.chain.node_versions import NodeVersions, steps_of
+from nodeapi.chain.node_versions import CLOSED, NodeVersions, Window, steps_of
 from nodeapi.chain.position import ANCESTORS_KEPT, Position, generation
-from nodeapi.chain.rows import Rows, block_row
+from nodeapi.chain.rows import BlockRow, Rows, block_row
 from nodeapi.chain.state_reader import (
     CachedState,
     OverlayState,
@@ -38,11 +38,38 @@ if TYPE_CHECKING:
 
     from evm.chain_config import ChainConfig
     from evm.headers import Header
+    from evm.state_trie import DirtyNodes
     from nodeapi.chain.database import Pipeline
 
 NODES_CACHED = 400_000
 """Cached trie nodes (120 to 260 MB): twice the branch nodes of a trie of 480,000 keys.
 """
+
+
+@dataclass(slots=True)
+class Batch:
+    """Verified canonical blocks that are committed in one transaction."""
+
+    raw: list[bytes] = field(default_factory=list)
+    rows: list[BlockRow] = field(default_factory=list)
+    versions: list[tuple[int, Changes]] = field(default_factory=list)
+    changes: Changes = field(default_factory=Changes)
+    nodes: DirtyNodes = field(default_factory=dict)
+    """Modified trie nodes. If no versions are kept, they are set when the batch is
+    complete."""
+    window: Window = CLOSED
+    """The blocks whose former trie nodes are kept."""
+    node_versions: list[tuple[int, DirtyNodes]] = field(default_factory=list)
+    """Block number and nodes that the block has changed, if versions are kept."""
+    gas_used: int = 0
+    forkchoice: Forkchoice | None = None
+    """Forkchoice to be stored with the last block, which is its head."""
+
+    def add_nodes(self, number: int, nodes: DirtyNodes) -> None:
+        """Add the nodes that a block has changed."""
+        self.node_versions.append((number, nodes))
+        for owner, rows in nodes.items():
+            self.nodes[owner] = {**self.nodes.get(owner, {}), **rows}
 
 
 class ChainWriter:

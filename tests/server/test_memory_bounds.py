@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from server.connection_limits import ConnectionLimit
+from server.bounds import ConnectionLimit
 from server.memory_bounds import Buffer, BufferedBytes, ByteLimits
 
 MIB = 2**20
