@@ -16,7 +16,7 @@ from keys.metering.meter import Meter
 from keys.unknown_keys import UnknownKeys
 from keys.use_after_revocation import UsesAfterRevocation
 from networks.directory import Directory
-from nodeapi.feeds.blocks import Feeds
+from nodeapi.feeds.new_blocks import Feeds
 from nodeapi.feeds.pending import PendingFeed
 from nodeapi.feeds.syncing import SyncingFeed
 from nodeapi.filters.filters import Filters

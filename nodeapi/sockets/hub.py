@@ -19,7 +19,7 @@ from nodeapi.endpoint.access import read_path
 from nodeapi.endpoint.endpoint import Endpoint
 from nodeapi.endpoint.responses import ANY_ORIGIN, RESPONSE_HEADERS, header_lines
 from nodeapi.errors.access import UnknownNetwork
-from nodeapi.feeds.blocks import BlockEvent, send_events
+from nodeapi.feeds.new_blocks import BlockEvent, send_events
 from nodeapi.frames.close_codes import REVOKED, SLOW_READER
 from nodeapi.frames.wire import Wire
 from nodeapi.frames.writer import FrameWriter

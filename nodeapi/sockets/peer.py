@@ -29,7 +29,7 @@ from nodeapi.errors.sockets import (
     TooManyCalls,
     TooManySubscriptions,
 )
-from nodeapi.feeds.blocks import Audience
+from nodeapi.feeds.new_blocks import Audience
 from nodeapi.frames.close_codes import REVOKED, TOO_FAST
 from nodeapi.frames.writer import STALLED_BYTES, FrameWriter
 from nodeapi.logs.filter import LogSelection

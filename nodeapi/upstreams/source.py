@@ -11,7 +11,7 @@ from typing import Any
 from eth_typing import Hash32
 
 from evm.hexadecimal import to_hex
-from nodeapi.upstreams.blocks import (
+from nodeapi.upstreams.block_rlp import (
     data,
     header_of,
     rebuild_block,

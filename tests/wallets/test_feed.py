@@ -11,7 +11,7 @@ import orjson
 from django.db import connection
 
 from networks.models import Network
-from nodeapi.feeds.blocks import Feed
+from nodeapi.feeds.new_blocks import Feed
 from nodeapi.models import Block
 from postgres.statement import Row, Statement
 from tests.support.rows import add_block, make_network

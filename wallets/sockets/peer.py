@@ -12,7 +12,7 @@ from django.conf import settings
 
 from jsonrpc.envelope import NULL, write_result
 from jsonrpc.errors import InvalidParams, RpcError
-from nodeapi.feeds.blocks import Feed
+from nodeapi.feeds.new_blocks import Feed
 from nodeapi.frames import close_codes
 from nodeapi.frames.writer import FrameWriter
 from nodeapi.logs.filter import LogSelection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from nodeapi.feeds.blocks import BlockEvent, send_events
+from nodeapi.feeds.new_blocks import BlockEvent, send_events
 from nodeapi.frames.writer import FrameWriter
 from nodeapi.logs.filter import LogSelection
 from nodeapi.sockets.subscription import Subscription
@@ -37,7 +37,7 @@ def allows(session: SessionState, scope: str) -> bool:
 
 
 class DappAudience:
-    """The subscriptions of dapps; implements `nodeapi.feeds.blocks.Audience`."""
+    """The subscriptions of dapps; implements `nodeapi.feeds.new_blocks.Audience`."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections

@@ -22,7 +22,7 @@ from nodeapi.chain.database import importer_connection
 from nodeapi.follower import follower, importing, pool
 from nodeapi.follower.watcher import FORK_STOP_SECONDS
 from nodeapi.models import Block
-from nodeapi.upstreams.blocks import header_of
+from nodeapi.upstreams.block_rlp import header_of
 from tests.nodeapi.follower.conftest import StartNode
 from tests.nodeapi.follower.net import SLUG, Net
 from tests.support import chains, upstream_server

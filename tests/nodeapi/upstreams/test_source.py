@@ -27,7 +27,7 @@ from nodeapi.upstreams.source import (
 )
 from samples.node import Refused
 from tests.golden.chains import CHAINS
-from tests.nodeapi.upstreams.test_blocks import Case, case_of, other
+from tests.nodeapi.upstreams.test_block_rlp import Case, case_of, other
 from tests.support.upstream_server import (
     UpstreamServer,
     refuse,

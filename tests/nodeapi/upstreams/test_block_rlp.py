@@ -25,7 +25,7 @@ from nodeapi.documents.blocks import (
     transaction_document,
     uncle_document,
 )
-from nodeapi.upstreams.blocks import (
+from nodeapi.upstreams.block_rlp import (
     header_of,
     rebuild_block,
     uncle_hashes,
