@@ -161,6 +161,17 @@ REFUSALS = [
 ]
 
 
+def test_link_in_an_error_leads_to_no_host_without_pages(client, settings):
+    settings.ALLOWED_HOSTS = ["node.example"]
+    for host, links_to in (
+        ("node.example:81", "http://node.example:81"),
+        ("evil.example", f"http://127.0.0.1:{settings.PORT}"),
+    ):
+        answer = ask(client, "eth_chainId", path="/v3/unknown", host=host).json()
+        see = answer["error"]["data"]["see"]
+        assert see == f"{links_to}/docs/errors#key_invalid"
+
+
 @pytest.mark.parametrize(("path", "status", "code", "reason"), REFUSALS)
 def test_refused_call_gets_the_reason(client, base_url, path, status, code, reason):
     response = client.post(path, json={**CHAIN_ID, "id": "mine"})

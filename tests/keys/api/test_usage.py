@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
@@ -122,6 +123,18 @@ def test_rows_that_are_added_up_fit_the_question(
     answer = program.result("GET", path)
     assert answer["resolution"] == resolution
     assert sum(row["calls"] for row in answer["results"]) == calls
+
+
+def test_links_to_next_pages_begin_with_the_services_url(
+    program: Program, used: list[ApiKey], settings: Any
+) -> None:
+    settings.PUBLIC_URL = "https://rpc.example"
+    for key in used:
+        add_usage(key, key.usage.first().network)
+    for path in ("usage?group_by=key&page_size=1", "keys?page_size=1"):
+        following = program.result("GET", path)["next"]
+        assert following.startswith("https://rpc.example/api/v1/"), following
+        assert program.result("GET", following.partition("/api/v1/")[2])["results"]
 
 
 def test_next_page_is_of_the_same_time(program: Program, used: list[ApiKey]) -> None:
