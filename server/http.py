@@ -35,14 +35,14 @@ from server.reading import (
     RequestReader,
 )
 from server.request import Pending, Response, StreamedBody
-from server.response_bytes import (
+from server.responses import (
     EXPECTATION_FAILED,
     HEADERS_TOO_LARGE,
     INTERNAL_ERROR,
     MALFORMED,
+    ResponseWriter,
     closing_response,
 )
-from server.response_writer import ResponseWriter
 from server.socket_request import SocketRequest
 from server.time_limits import (
     DISCARD_SECONDS,
