@@ -152,19 +152,24 @@ class Dispatcher:
             return Later.from_coroutine(self._answer_batch(prepared, context, gone))
         return Later(prepared) if type(prepared) is Reply else _NO_ANSWER
 
-    async def call(
-        self, name: str, params: object, context: Context, room: int
-    ) -> bytes:
-        """Return a method's result as JSON, for callers that write no JSON-RPC response.
+    def prepare_call(self, name: str, params: object, context: Context) -> Call:
+        """Decode the arguments of a single call, which may be done in a thread.
 
-        The call is charged, limited and recorded like a batch of one call.
-        params: as in a request. room: maximum size of the result in bytes.
-
-        Raises: RpcError.
+        params: as in a request.
         """
         message = {"jsonrpc": "2.0", "id": 1, "method": name, "params": params}
         call = self._prepare_one_of_many(message, context, _no_text)
         assert call is not None  # it has an id
+        return call
+
+    async def call(self, call: Call, context: Context, room: int) -> bytes:
+        """Return the result of a prepared call as JSON, without a JSON-RPC response.
+
+        The call is charged, limited and recorded like a batch of one call.
+        room: maximum size of the result in bytes.
+
+        Raises: RpcError.
+        """
         try:
             await context.charge(call.credits)
         except RpcError as error:

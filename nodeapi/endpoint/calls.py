@@ -92,11 +92,20 @@ class Calls:
         ).then(dispatcher.answer, context, gone)
 
     async def call(
-        self, name: str, params: object, context: Context, room: int
+        self, name: str, params: object, context: Context, *, size: int, room: int
     ) -> bytes:
-        """Call a method; see `jsonrpc.dispatch.Dispatcher.call`."""
+        """Call a method, and return its result as JSON.
+
+        params: as in a request. size: bytes of the text that contained them.
+        room: maximum size of the result in bytes. Raises: RpcError.
+        """
         dispatcher = self._dispatcher_for(context)
-        return await dispatcher.call(name, params, context, room)
+        prepare = partial(dispatcher.prepare_call, name, params, context)
+        if size <= LONG_BYTES:
+            call = prepare()
+        else:
+            call = await self._long_bodies.prepare(prepare, context.customer)
+        return await dispatcher.call(call, context, room)
 
     def _dispatcher_for(self, context: Context) -> Dispatcher:
         """Return the dispatcher for a key, and for the state of a network."""
@@ -141,14 +150,14 @@ class LongBodies:
                 await asyncio.sleep(self._pause_end - begun)
                 begun = time.monotonic()
             try:
-                return await asyncio.to_thread(_without_collections, prepare)
+                return await asyncio.to_thread(without_collections, prepare)
             finally:
                 now = time.monotonic()
                 self._pause_end = now + min(now - begun, _MAX_PAUSE_SECONDS)
 
 
-def _without_collections(prepare: Callable[[], T]) -> T:
-    """Prepare a body with garbage collection disabled.
+def without_collections(prepare: Callable[[], T]) -> T:
+    """Parse or prepare a body with garbage collection disabled.
 
     Collections would traverse all parsed objects repeatedly, which takes three times as
     long as parsing. The objects are freed by their reference counts.

@@ -351,7 +351,8 @@ def called(
 
     async def outcome() -> bytes | RpcError:
         try:
-            return await dispatcher.call(method, list(params), caller, room)
+            prepared = dispatcher.prepare_call(method, list(params), caller)
+            return await dispatcher.call(prepared, caller, room)
         except RpcError as error:
             return error
 

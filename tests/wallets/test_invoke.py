@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import orjson
 import pytest
 from django.db import connection
 
-from jsonrpc.dispatch import Limits
+from jsonrpc.calls import Call
+from jsonrpc.dispatch import Dispatcher, Limits
 from jsonrpc.errors import RequestTimedOut, RpcError
 from keys.models import ApiKey, KeyVersion, Span, UsageBucket
 from keys.services import announce_key, grant_entitlement, withdraw_entitlement
@@ -147,6 +150,26 @@ def test_blocks_are_read_as_the_node_gives_them(rig: Rig):
     )
     assert rig.answer(rig.s1, INVOKE, params).result == document("main-5", 5)
     assert called(rig, "eip155:1", "eth_blockNumber") == "0x5"
+
+
+def test_arguments_of_a_long_frame_are_decoded_in_a_thread(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+):
+    rig.create("eip155:1")
+    params = rig.invoke("eip155:1", "eth_chainId")
+    threads: list[int] = []
+    prepare = Dispatcher.prepare_call
+
+    def noted(*arguments: Any) -> Call:
+        threads.append(threading.get_ident())
+        return prepare(*arguments)
+
+    monkeypatch.setattr(Dispatcher, "prepare_call", noted)
+    for size in (100, 2**20):
+        context = Context(RequestId(), rig.s1, rig.wallet, size=size)
+        assert rig.run(answer(context, INVOKE, params)).result == b'"0x1"'
+    here = threading.get_ident()
+    assert [thread == here for thread in threads] == [True, False]
 
 
 def test_errors_of_the_node_are_passed_on(rig: Rig):

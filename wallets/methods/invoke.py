@@ -103,7 +103,7 @@ async def invoke_method(context: Context, scope: str, request: Request) -> Answe
     node = await _node_context(context, network, dapp.user_id)
     try:
         result = await context.wallet.calls.call(
-            request.method, params, node, MAX_RESULT_BYTES
+            request.method, params, node, size=context.size, room=MAX_RESULT_BYTES
         )
     except MethodNotEntitled as error:  # withdrawn by staff since it was granted
         raise Unauthorized from error

@@ -48,12 +48,14 @@ class Context:
     """A call of a dapp.
 
     cancelled: set when the dapp no longer waits for the user's decision.
+    size: bytes of the frame that contained the call.
     """
 
     request_id: RequestId
     peer: Peer
     wallet: Wallet
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    size: int = 0
 
     async def user(self) -> int | None:
         """Return the id of the dapp's user, None if the dapp was deleted.

@@ -7,6 +7,7 @@ Source: https://www.jsonrpc.org/specification
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from jsonrpc import text
@@ -14,6 +15,7 @@ from jsonrpc.envelope import NULL, write_error
 from jsonrpc.errors import ParseError as NotJson
 from jsonrpc.errors import RpcError
 from keys.site import site_url
+from nodeapi.endpoint.calls import without_collections
 from wallets.errors import InvalidParams, InvalidRequest, ParseError, WalletError
 
 CANCEL = "$/cancelRequest"
@@ -51,7 +53,8 @@ def read_frame(frame: str) -> Any:
     Raises: Refused.
     """
     try:
-        return text.parse(frame.encode("utf-8", "surrogatepass"))
+        encoded = frame.encode("utf-8", "surrogatepass")
+        return without_collections(partial(text.parse, encoded))
     except NotJson as error:
         raise Refused(NULL, ParseError()) from error
 

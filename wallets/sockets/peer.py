@@ -96,7 +96,7 @@ class Peer:
             if isinstance(message, list):
                 calls, refusals = self._read_batch(message)
                 if calls or refusals:
-                    self._start(self._answer_batch(calls, refusals))
+                    self._start(self._answer_batch(calls, refusals, len(frame)))
                 return
             call = self._admit(message)
         except Refused as refusal:
@@ -104,7 +104,7 @@ class Peer:
             self.writer.send(write_failure(refusal.id, refusal.error))
             return
         if call is not None:
-            self._start(self._answer_single(call))
+            self._start(self._answer_single(call, len(frame)))
 
     def adopt(self, state: DappState | None) -> None:
         """Apply the dapp's state as read by the room; send the session if it is new."""
@@ -233,19 +233,22 @@ class Peer:
         self._calls.add(task)
         task.add_done_callback(self._calls.discard)
 
-    async def _answer_single(self, call: Call) -> None:
-        outcome = await self._outcome(call)
+    async def _answer_single(self, call: Call, size: int) -> None:
+        outcome = await self._outcome(call, size)
         self._settle([outcome], outcome.answer)
 
-    async def _answer_batch(self, calls: list[Call], refusals: list[bytes]) -> None:
-        outcomes = await asyncio.gather(*map(self._outcome, calls))
+    async def _answer_batch(
+        self, calls: list[Call], refusals: list[bytes], size: int
+    ) -> None:
+        outcomes = await asyncio.gather(*(self._outcome(call, size) for call in calls))
         answers = [*(outcome.answer for outcome in outcomes), *refusals]
         self._settle(outcomes, b"[" + b",".join(answers) + b"]")
 
-    async def _outcome(self, call: Call) -> Outcome:
+    async def _outcome(self, call: Call, size: int) -> Outcome:
+        """Run a call. size: length of its frame."""
         caller = Caller(self)
         cancelled = self._cancelled[call.id]
-        context = Context(RequestId(), caller, self._hub.wallet, cancelled)
+        context = Context(RequestId(), caller, self._hub.wallet, cancelled, size)
         try:
             answered = await answer(context, call.method, call.params)
         except (WalletError, RpcError) as error:
