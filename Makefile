@@ -31,6 +31,9 @@ run: install ## Serve the sample chain on 127.0.0.1:8000 (PORT, VAR_DIR, …; UP
 	@$(VENV_PYTHON) manage.py serve --leave-with-parent \
 		$(foreach url,$(UPSTREAM),--upstream '$(url)') $(if $(GENESIS),--genesis '$(GENESIS)')
 
+# The test processes share the modules that one of them has compiled, even where the
+# environment forbids to store these.
+test: export PYTHONDONTWRITEBYTECODE =
 test: install-dev ## Run all tests (ARGS='-k name' for some)
 	@$(VENV_PYTHON) -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 

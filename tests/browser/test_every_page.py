@@ -25,7 +25,7 @@ from tests.support.look import (
     SCHEMES,
     WIDTHS,
     set_width,
-    take_picture,
+    take_pictures,
     violations,
     width_of,
 )
@@ -217,11 +217,9 @@ def _faults(page: Page, visitor: Visitor, one: Found) -> Iterator[str]:
     yield from _faults_of_document(page, is_admin)
     for width_name, width in WIDTHS.items():
         set_width(page, width)
-        for scheme in SCHEMES:
-            page.emulate_media(color_scheme=scheme)
-            if not is_admin and (wide := width_of(page)) > width:
-                yield f"is {wide} wide at {width}"
-            take_picture(page, f"{name}-{scheme}-{width_name}")
+        if not is_admin and (wide := width_of(page)) > width:
+            yield f"is {wide} wide at {width}"
+        take_pictures(page, f"{name}-{width_name}")
     yield from (f"{one} is cut off" for one in page.evaluate(CUT_OFF))
     for scheme in SCHEMES:
         yield from violations(page, scheme, OURS if is_admin else ["html"])

@@ -111,10 +111,8 @@ def check_page(page: Page, name: str, part: str = "html") -> None:
     """
     for width_name, width in WIDTHS.items():
         set_width(page, width)
-        for scheme in SCHEMES:
-            page.emulate_media(color_scheme=scheme)
-            assert width_of(page) <= width, (name, width_name)
-            take_picture(page, f"{name}-{scheme}-{width_name}")
+        assert width_of(page) <= width, (name, width_name)
+        take_pictures(page, f"{name}-{width_name}")
     found = [one for scheme in SCHEMES for one in violations(page, scheme, [part])]
     assert not found, "\n".join((name, *found))
     page.emulate_media(color_scheme="light")
@@ -135,6 +133,13 @@ def take_picture(page: Page, name: str) -> None:
     """Save a picture of the whole page, if a folder is named."""
     if FOLDER:
         page.screenshot(path=Path(FOLDER) / f"{name}.png", full_page=True)
+
+
+def take_pictures(page: Page, name: str) -> None:
+    """Save a picture in each colour scheme, if a folder is named."""
+    for scheme in SCHEMES if FOLDER else ():
+        page.emulate_media(color_scheme=scheme)
+        take_picture(page, f"{name}-{scheme}")
 
 
 def violations(page: Page, scheme: Scheme, parts: Sequence[str]) -> Iterator[str]:
