@@ -16,7 +16,7 @@ from django.db import transaction
 from django.test import Client, RequestFactory
 from django.urls import resolve
 
-from tests.support import crawl
+from tests.support.crawl import crawl
 from tests.support.inhabited import Inhabitants, inhabit, logged_in
 from tests.support.odd import TEXTS
 
@@ -64,7 +64,6 @@ def inhabitants(module_db: None) -> Inhabitants:
 @pytest.fixture(scope="module")
 def pages(inhabitants: Inhabitants) -> dict[str, Page]:
     """Return a page of each view, and the parameters in all links to that view."""
-    crawl.EXAMPLES, examples = 1, crawl.EXAMPLES
     found: dict[str, Page] = {}
     staff = inhabitants.staff
     for user, starts in (
@@ -78,12 +77,11 @@ def pages(inhabitants: Inhabitants) -> dict[str, Page]:
             base_url="http://testserver",
             cookies={"sessionid": client.cookies["sessionid"].value},
         ) as browser:
-            for one in crawl.crawl(browser, starts):
+            for one in crawl(browser, starts):
                 parts = urlsplit(one.address)
                 if one.name:
                     page = found.setdefault(one.name, Page(client, parts.path))
                     page.names |= {name for name, _ in parse_qsl(parts.query)}
-    crawl.EXAMPLES = examples
     for name, page in found.items():
         page.names |= ADMIN_NAMES if name.startswith("admin:") else NAMES
     for model, options in admin.site._registry.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,10 +20,6 @@ from django.urls import (
     resolve,
     reverse,
 )
-
-EXAMPLES = 2
-"""Maximum number of requested addresses of one kind, because a chain has thousands of
-transactions."""
 
 DIFFERENT = frozenset({"wallet:signature"})
 """Views that have a different page for each kind of object. All are visited."""
@@ -44,21 +40,22 @@ class Found:
 def crawl(
     client: httpx.Client, starts: Iterable[str], within: str = "/"
 ) -> list[Found]:
-    """Return the pages that can be reached from some addresses, a few of each kind.
+    """Return the pages that can be reached from some addresses, one of each kind.
 
+    A chain has thousands of transactions, whose pages have the same view.
     within: with what the addresses begin that are followed, those of files apart.
     A redirect is followed like a link, and counts as its target.
     """
     waiting = deque(starts)
     seen = set(waiting)
-    kinds: Counter[object] = Counter()
+    kinds: set[object] = set()
     found: list[Found] = []
     while waiting:
         address = waiting.popleft()
         kind = _kind(address)
-        kinds[kind] += 1
-        if kinds[kind] > EXAMPLES and view_name(address) not in DIFFERENT:
+        if kind in kinds and view_name(address) not in DIFFERENT:
             continue
+        kinds.add(kind)
         answer = client.get(address)
         is_page = answer.headers.get("content-type", "").startswith("text/html")
         if answer.is_redirect:
