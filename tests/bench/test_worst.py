@@ -13,6 +13,7 @@ from bench.worst_transactions import COLD_CODE, CONTRACTS, TRANSACTIONS
 from evm.opcodes import OPCODE_NAMES
 from nodeapi.chain.replay import Origin, Replay
 from samples.builder import ChainBuilder
+from tests.support.waiting import PATIENCE_SECONDS
 
 LEAST_SHARE = 0.8
 STIPEND = 2300
@@ -93,7 +94,7 @@ def test_gas_is_spent_on_what_the_load_names(load: Load, chain: ChainBuilder) ->
         twin.blocks[0], fork, chain.config, chain.state, [chain.genesis.header.hash]
     )
     counter = GasByOpcode()
-    Replay(origin).trace(counter, timeout=60)
+    Replay(origin).trace(counter, timeout=PATIENCE_SECONDS)
     total = sum(counter.spent.values())
     named = sum(counter.spent[op] for op in load.opcodes)
     prepares = sum(counter.spent[op] for op in load.prepares - load.opcodes)
