@@ -9,10 +9,9 @@ import pytest
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from config import demo
 from keys.models import User
-from tests.support import web
-from tests.support.browser import log_in
+from tests.support import copies, web
+from tests.support.browser import end_holds, log_in
 from tests.support.live import Live, live_service
 from tests.support.waiting import wait_until
 
@@ -22,7 +21,7 @@ PASSWORD = "correct horse battery"
 @pytest.fixture(scope="module")
 def live(module_db: None) -> Iterator[Live]:
     """Serve the sample chain to tests that create their own users."""
-    demo.import_sample_chain()
+    copies.demo_chain()
     with live_service() as running:
         yield running
 
@@ -34,6 +33,7 @@ def context(browser: Browser, live: Live) -> Iterator[BrowserContext]:
     context = browser.new_context(
         base_url=live.base_url, permissions=["clipboard-read", "clipboard-write"]
     )
+    end_holds(context)
     context.on("console", lambda line: faults.append(line.text))
     context.on("weberror", lambda error: faults.append(str(error.error)))
     yield context

@@ -80,6 +80,19 @@ def until(page: Page, condition: Callable[[], Found]) -> Found:
     return found
 
 
+_END_HOLDS = """
+    addEventListener("animationstart", ({ animationName, target }) => {
+        if (animationName !== "hold") return;
+        target.getAnimations().forEach((one) => one.finish());
+    });
+"""
+
+
+def end_holds(context: BrowserContext) -> None:
+    """Let buttons be pressed at once that otherwise can't be in their first second."""
+    context.add_init_script(_END_HOLDS)
+
+
 def log_in(context: BrowserContext, base_url: str, session: str) -> None:
     """Give a browser the session of a user who has logged in."""
     context.add_cookies([{"name": "sessionid", "value": session, "url": base_url}])

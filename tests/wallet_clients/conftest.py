@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page
 from samples.builder import ChainBuilder
 from samples.schedules import from_genesis, make_genesis
 from tests.support import chains
-from tests.support.browser import log_in
+from tests.support.browser import end_holds, log_in
 from tests.support.live import Live, live_service
 from tests.support.rows import add_block, make_network, set_head
 from tests.support.signing import PASSPHRASE, SIGNER, add_key
@@ -80,6 +80,7 @@ def person(live: Live) -> Person:
 def context(browser: Browser, live: Live, person: Person) -> Iterator[BrowserContext]:
     """Return a browser in which the user has logged in to the wallet."""
     context = browser.new_context()
+    end_holds(context)
     log_in(context, live.base_url, person.client.cookies["sessionid"].value)
     yield context
     context.close()

@@ -8,7 +8,7 @@ from django.test import Client
 from playwright.sync_api import Browser, BrowserContext
 
 from server.supervisor import Server
-from tests.support.browser import log_in
+from tests.support.browser import end_holds, log_in
 from tests.support.service import run_service
 from tests.support.signing import add_key
 from tests.support.sites import running_site
@@ -118,6 +118,7 @@ def context(
 ) -> Iterator[BrowserContext]:
     """Return a browser in which the user has logged in."""
     context = browser.new_context(base_url=service.base_url)
+    end_holds(context)
     log_in(context, service.base_url, inhabited.client.cookies["sessionid"].value)
     yield context
     context.close()
@@ -129,6 +130,7 @@ def stage(browser: Browser, service: Server) -> Iterator[Stage]:
     pages = type("Pages", (DappPages,), {"wallet": service.base_url})
     with running_site(pages) as port:
         context = browser.new_context()
+        end_holds(context)
         log_in(context, service.base_url, person.client.cookies["sessionid"].value)
         origin = f"http://localhost:{port}"
         yield Stage(context, person, service.base_url, origin)

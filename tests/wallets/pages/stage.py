@@ -26,6 +26,12 @@ SCOPES = {
 SESSION = {"sessionScopes": SCOPES, "sessionProperties": {}}
 NO_SESSION = {"sessionScopes": {}, "sessionProperties": {}}
 
+TOKEN = """() => {
+    const name = Object.keys(localStorage).find((key) => !/:(session|chain)$/.test(key));
+    return JSON.parse(localStorage.getItem(name)).token;
+}"""
+"""Returns the stored token of the page, undefined if there is none."""
+
 DAPP = """<!doctype html><title>Dapp</title><button onclick="connect()">Connect</button>
 <script>
   const heard = [], heardByEthereum = [], announced = [], providers = [];

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from keys.models import User
 from server.supervisor import Server
@@ -46,6 +46,7 @@ def test_request_appears_in_the_open_inbox_and_is_approved(context, inhabited: P
 def test_inbox_shows_what_comes_and_goes_as_it_is_reported(context, inhabited: Person):
     faults: list[str] = []
     page = page_of(context, faults)
+    page.clock.install()
     looks: list[str] = []
     page.on("request", lambda one: looks.append(one.resource_type))
     words: list[str | bytes] = []
@@ -64,7 +65,8 @@ def test_inbox_shows_what_comes_and_goes_as_it_is_reported(context, inhabited: P
         expect(link).to_be_hidden()
         Dapp.objects.update(muted_until=None)
     looks.clear()
-    page.wait_for_timeout(2500)
+    page.clock.fast_forward(10_000)
+    page.wait_for_timeout(100)
     assert looks == []  # the page does not request it again
     assert faults == []
 
@@ -106,8 +108,12 @@ def test_inbox_says_when_it_is_out_of_date(context, inhabited: Person):
     expect(warning).to_be_visible()
 
 
-def test_click_that_comes_too_soon_approves_nothing(context, inhabited: Person):
-    page = page_of(context, [])
+def test_click_that_comes_too_soon_approves_nothing(
+    browser: Browser, service: Server, inhabited: Person
+):
+    context = browser.new_context(base_url=service.base_url)
+    log_in(context, service.base_url, inhabited.client.cookies["sessionid"].value)
+    page = context.new_page()
     # The clock of its animations stands still.
     context.new_cdp_session(page).send("Animation.setPlaybackRate", {"playbackRate": 0})
     page.goto(f"/wallet/requests/{inhabited.asked().pk}")
@@ -120,6 +126,7 @@ def test_click_that_comes_too_soon_approves_nothing(context, inhabited: Person):
     assert button.evaluate("one => getComputedStyle(one).pointerEvents") == "none"
     button.evaluate("one => one.getAnimations()[0].currentTime = 1000")
     assert button.evaluate("one => getComputedStyle(one).pointerEvents") == "auto"
+    context.close()
 
 
 def test_return_key_says_no(context, inhabited: Person):

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from tests.support.browser import needs_chromium
 from tests.support.wallet import BY_USER
-from tests.wallets.pages.stage import NO_SESSION, SCOPES, SESSION, Stage
+from tests.wallets.pages.stage import NO_SESSION, SCOPES, SESSION, TOKEN, Stage
 from wallets.models import ConsentRequest, DappToken, LiveSocket
 from wallets.services.dapps import disconnect_all
 from wallets.services.tokens import RENEWED_AFTER
@@ -20,11 +20,6 @@ MAKE_OLD = """() => {
     localStorage.setItem(name, JSON.stringify({ ...kept, tokenSince: 0 }));
 }"""
 """Makes the page, and other pages of the origin, treat their token as an old one."""
-
-TOKEN = """() => {
-    const name = Object.keys(localStorage).find((key) => !/:(session|chain)$/.test(key));
-    return JSON.parse(localStorage.getItem(name)).token;
-}"""
 
 CONNECT_ANEW = """() => {
     const name = Object.keys(localStorage).find((key) => !/:(session|chain)$/.test(key));
@@ -47,6 +42,12 @@ REFUSE_AND_REPLACE = """(isSeenBefore) => {
     };
 }"""
 """Makes the wallet reject a token. This page sees its successor before or afterwards."""
+
+HURRY = """
+    const later = setTimeout;
+    window.setTimeout = (call, milliseconds) => later(call, milliseconds / 20);
+"""
+"""Shortens the seconds in which the page waits for a successor of its rejected token."""
 
 IS_OLD = """() => {
     const name = Object.keys(localStorage).find((key) => !/:(session|chain)$/.test(key));
@@ -171,6 +172,7 @@ def test_token_that_was_revoked_while_the_page_was_closed_is_rejected(stage: Sta
     stage.answer("wallet_createSession", SESSION)
     stage.heard(1)
     stage.page.goto("about:blank")
+    stage.page.add_init_script(HURRY)
     disconnect_all(user=stage.person.user, cause=BY_USER)
     stage.is_played = False
     stage.page.goto(stage.origin)

@@ -10,7 +10,7 @@ from playwright.sync_api import Route
 from tests.support.browser import needs_chromium
 from tests.support.signing import PASSPHRASE, add_key, signer_of
 from tests.support.wallet import BY_USER
-from tests.wallets.pages.stage import NO_SESSION, SESSION, Stage
+from tests.wallets.pages.stage import NO_SESSION, SESSION, TOKEN, Stage
 from wallets.models import ConsentRequest, Dapp
 from wallets.services.dapps import block_dapp
 
@@ -255,7 +255,7 @@ def test_blocked_page_is_answered_and_the_user_not_asked(stage: Stage):
     block_dapp(
         dapp=Dapp.objects.get(user=stage.person.user, ident=stage.origin), cause=BY_USER
     )
-    stage.until(lambda: stage.page.evaluate("Object.keys(localStorage).length"))
+    stage.until(lambda: stage.page.evaluate(TOKEN) is None)
     stage.page.evaluate("heard.length = 0")
     stage.page.reload()
     window = stage.window()
