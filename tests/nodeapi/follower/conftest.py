@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from nodeapi.follower import pool
+from nodeapi.follower import follower, health, pool, status, watcher
 from samples.builder import ChainBuilder
 from tests.support.simulator import Simulator, simulator
 from tests.support.waiting import PATIENCE_SECONDS
@@ -17,7 +17,7 @@ StartNode = Callable[[ChainBuilder], Simulator]
 
 
 @pytest.fixture
-def start_node() -> Iterator[StartNode]:
+def start_node(frequent: None) -> Iterator[StartNode]:
     """Yield a function that runs a node with a chain until the end of the test."""
     with ExitStack() as stack:
         yield lambda chain: stack.enter_context(simulator(chain))
@@ -28,6 +28,15 @@ def collectable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Prevent the follower from changing this process's garbage collector."""
     monkeypatch.setattr(gc, "freeze", lambda: None)
     monkeypatch.setattr(gc, "set_threshold", lambda *_: None)
+
+
+@pytest.fixture
+def frequent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the intervals of the follower, whose results the tests wait for."""
+    monkeypatch.setattr(follower, "HOUSEKEEPING_SECONDS", 0.1)
+    monkeypatch.setattr(health, "LONGEST_POLL_SECONDS", health.SHORTEST_POLL_SECONDS)
+    monkeypatch.setattr(status, "WRITE_SECONDS", 0.1)
+    monkeypatch.setattr(watcher, "EXCLUDED_SECONDS", 0.5)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 from eth_typing import Address, Hash32
 
 from evm.blocks import Block, Withdrawal
+from nodeapi.follower import follower
 from nodeapi.models import QuarantinedBlock
 from nodeapi.status.facts import release_block
 from samples.builder import ChainBuilder
@@ -304,9 +305,13 @@ class Boaster:
 )
 @pytest.mark.parametrize("liars", [1, 2])
 def test_25_higher_head_without_ancestors(
-    start_node: StartNode, liars: int, options: dict[str, Any]
+    start_node: StartNode,
+    liars: int,
+    options: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The upstream is ignored for a while, and the correct one is followed."""
+    monkeypatch.setattr(follower, "SEARCH_SECONDS", 0.5)
     chain = grow(small_chain(), 3)
     nodes = [start_node(chain) for _ in range(liars)]
     honest = start_node(chain)
