@@ -54,6 +54,30 @@ OURS = [".front", ".usage", ".customer", ".question", ".issued", ".object-tools"
 """The parts of the admin's pages that are not Django's."""
 
 
+FAULTS_OF_DOCUMENT = """(isAdmin) => {
+    const faults = [];
+    const headings = document.querySelectorAll("h1").length;
+    if (headings !== 1) faults.push(`${headings} main headings`);
+    if (!document.documentElement.lang.startsWith("en")) faults.push("no language");
+    if (!document.title.trim()) faults.push("no title");
+    if (isAdmin) return faults;
+    for (const one of document.querySelectorAll("input, select, textarea")) {
+        if (["hidden", "submit"].includes(one.type) || one.ariaHidden === "true") continue;
+        if (one.checkVisibility() && !one.labels.length && !one.ariaLabel)
+            faults.push(`no label: ${one.outerHTML}`);
+    }
+    // An element with the keyboard focus has to show it.
+    const targets = "a[href], button, input, select, textarea, summary";
+    for (const one of document.querySelectorAll(targets)) {
+        if (one.type === "hidden" || !one.checkVisibility()) continue;
+        one.focus({ focusVisible: true });
+        if (document.activeElement === one && getComputedStyle(one).outlineStyle === "none")
+            faults.push(`no sign of the focus: ${one.outerHTML}`);
+    }
+    document.activeElement.blur();
+    return faults;
+}"""
+
 CUT_OFF = """
     [...document.querySelectorAll(".table, #changelist .results")]
     .filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth + 1)
@@ -208,13 +232,12 @@ def _faults(page: Page, visitor: Visitor, one: Found) -> Iterator[str]:
     kind = one.address if one.name in DIFFERENT else one.name
     name = f"{visitor.name}-" + re.sub(r"\W+", "-", kind or "home")
     page.emulate_media(color_scheme="light")
-    set_width(page, WIDTHS["desk"])
     answer = page.goto(one.address)
     if answer is None or answer.status != 200:
         yield f"status {answer and answer.status}"
     else:
         yield from _faults_of_policy(answer.header_value(POLICY) or "")
-    yield from _faults_of_document(page, is_admin)
+    yield from page.evaluate(FAULTS_OF_DOCUMENT, is_admin)
     for width_name, width in WIDTHS.items():
         set_width(page, width)
         if not is_admin and (wide := width_of(page)) > width:
@@ -233,33 +256,3 @@ def _faults_of_policy(policy: str) -> Iterator[str]:
             yield f"its policy has no {needed}"
     if "unsafe" in policy:
         yield "its policy lets inline code run"
-
-
-def _faults_of_document(page: Page, is_admin: bool) -> Iterator[str]:
-    if page.locator("h1").count() != 1:
-        yield f"{page.locator('h1').count()} main headings"
-    if not (page.locator("html").get_attribute("lang") or "").startswith("en"):
-        yield "no language"
-    if not page.title().strip():
-        yield "no title"
-    if is_admin:
-        return
-    nameless = page.evaluate("""
-        [...document.querySelectorAll("input, select, textarea")].filter((one) =>
-            !["hidden", "submit"].includes(one.type) && one.checkVisibility() &&
-            one.ariaHidden !== "true" && !one.labels.length && !one.ariaLabel
-        ).map((one) => one.outerHTML)
-    """)
-    yield from (f"no label: {one}" for one in nameless)
-    # An element with the keyboard focus has to show it.
-    invisible = page.evaluate("""
-        [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
-        .filter((one) => {
-            if (one.type === "hidden" || !one.checkVisibility()) return false;
-            one.focus({ focusVisible: true });
-            const style = getComputedStyle(one);
-            return document.activeElement === one && style.outlineStyle === "none";
-        }).map((one) => one.outerHTML)
-    """)
-    page.evaluate("document.activeElement.blur()")
-    yield from (f"no sign of the focus: {one}" for one in invisible)

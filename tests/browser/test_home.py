@@ -13,6 +13,7 @@ from config import demo
 from keys.services import get_or_create_customer, issue_key
 from networks.models import Network, NetworkState
 from tests.browser.conftest import copied
+from tests.support import copies
 from tests.support.browser import needs_chromium
 from tests.support.followed import FollowedChain
 from tests.support.live import Live, live_service
@@ -24,7 +25,7 @@ pytestmark = needs_chromium
 @pytest.fixture(scope="module")
 def live(module_db: None) -> Iterator[Live]:
     """Serve the sample chain as `make run` does."""
-    demo.import_sample_chain()
+    copies.demo_chain()
     owner = get_or_create_customer(email=demo.CUSTOMER)
     secret = issue_key(owner=owner, name="Demo").secret
     with live_service(env={"DEMO": "on", "HOME_API_KEY": secret}) as running:
@@ -76,10 +77,12 @@ def test_head_and_response_follow_new_blocks(context: BrowserContext) -> None:
     chain = FollowedChain("growing")
     chain.grow(3)
     page = context.new_page()
+    page.clock.install()
     page.goto("/")
     head = page.locator("#network-growing").get_by_role("cell").nth(2)
     expect(head).to_have_text("3")
     chain.grow(2)
+    page.clock.fast_forward(10_000)  # longer than the pause between two requests
     expect(head).to_have_text("5")
     page.get_by_role("button", name="Pause updates").click()
     Network.objects.filter(slug="growing").update(state=NetworkState.HIDDEN)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from config import demo
 from keys.models import User
 from tests.browser.conftest import sign_in
+from tests.support import copies
 from tests.support.browser import needs_chromium
 from tests.support.live import Live, live_service
 from tests.support.look import check_page
@@ -48,7 +48,7 @@ MOST = 2**256 - 1
 @pytest.fixture(scope="module")
 def live(module_db: None) -> Iterator[Live]:
     """Serve the sample chain, and a chain with a token."""
-    demo.import_sample_chain()
+    copies.demo_chain()
     import_token_chain("tokens", CHAIN_ID)
     with live_service() as running:
         yield running
