@@ -45,7 +45,7 @@ def context(browser: Browser, live: Live) -> Iterator[BrowserContext]:
 
 
 def opened(context: BrowserContext, place: str, status: int) -> Page:
-    page = context.new_page()
+    page = context.pages[0] if context.pages else context.new_page()
     answer = page.goto(place)
     assert answer is not None and answer.status == status, place
     return page

@@ -76,8 +76,13 @@ def age_failure(guarded: Installation, hours: int) -> None:
 def test_admin_opens_with_a_one_time_password_and_not_without(
     guarded: Installation, base_url: str
 ) -> None:
+    former = guarded.manage("enroll_second_factor", STAFF).strip()
     address = guarded.manage("enroll_second_factor", STAFF).strip()
     assert address.startswith("otpauth://totp/Portcullis")
+    assert address != former
+    with guarded.connect() as connection:  # the new authenticator replaces the former
+        found = connection.execute("SELECT count(*) FROM otp_totp_totpdevice")
+        assert found.fetchone() == (1,)
     with web.Client(base_url=base_url) as http:
         asked = log_in(http, "/admin/login/")
         assert asked.status_code == 200
@@ -139,14 +144,6 @@ def test_log_in_of_customers_does_not_open_the_admin(base_url: str) -> None:
         refused = http.get("/admin/")
         assert refused.status_code == 302
         assert refused.headers["location"].startswith("/admin/login/")
-
-
-def test_new_authenticator_replaces_the_former_one(guarded: Installation) -> None:
-    first = guarded.manage("enroll_second_factor", STAFF)
-    assert guarded.manage("enroll_second_factor", STAFF) != first
-    with guarded.connect() as connection:
-        found = connection.execute("SELECT count(*) FROM otp_totp_totpdevice")
-        assert found.fetchone() == (1,)
 
 
 def test_setting_without_the_package_says_what_to_install(
