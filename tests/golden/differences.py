@@ -227,7 +227,10 @@ def _edit(node: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(node, dict):
         return change({name: _edit(member, change) for name, member in node.items()})
     if isinstance(node, list):
-        return [_edit(member, change) for member in node]
+        return [
+            _edit(member, change) if isinstance(member, dict | list) else member
+            for member in node
+        ]
     return node
 
 

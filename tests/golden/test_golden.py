@@ -22,7 +22,7 @@ from tests.golden.differences import DIFFERENCES, MASKS, expected, masked
 from tests.golden.geth import VERSION
 from tests.golden.parts import GROUPS, PARTS
 from tests.golden.recording import Recorded, Recording
-from tests.support import chains
+from tests.support import copies
 from tests.support.live import Api, live_service, request
 
 NOT_RECORDED = {"trace_block", "trace_transaction", "rpc_modules", "rpc.discover"} | {
@@ -67,7 +67,7 @@ def apis(module_db: None, recordings: dict[str, Recording]) -> Iterator[dict[str
     for name, make in CHAINS.items():
         chain = make()
         assert chain.head == recordings[name].head, "the chain changed: make golden"
-        chains.import_blocks(name, chain.genesis, chain.raw)
+        copies.chain(name, chain.genesis, chain.raw)
         network = Network.objects.get(slug=name)
         configure_network(network=network, emit_total_difficulty=False)
     env = {"NODEAPI_MAX_BATCH_RESPONSE_BYTES": str(BATCH_BYTES)}

@@ -28,7 +28,9 @@ GAS = 2_600_000
 def live(module_db: None) -> Iterator[Live]:
     copies.chain("tasks", GENESIS, BLOCKS)
     # Without a limit of gas, loops end at the time limit, however fast the machine is.
-    with live_service(env={"NODEAPI_CALL_GAS": "0"}) as live:
+    with live_service(
+        env={"NODEAPI_CALL_GAS": "0", "NODEAPI_CALL_TIMEOUT": "3"}
+    ) as live:
         yield live
 
 
@@ -118,13 +120,13 @@ def test_long_calls_of_a_customer_do_not_delay_others(live: Live) -> None:
         before = seconds_of_workers()
         for thread in long:
             thread.start()
-        wait_until(lambda: seconds_of_workers() > before + 0.5)
+        wait_until(lambda: seconds_of_workers() > before + 0.2)
         for slot in range(31, 34):
             assert api.result("eth_call", asked(SLOT, slot)) == f"0x{slot + 7:064x}"
         assert not ended
     for thread in long:
         thread.join(PATIENCE_SECONDS)
-    assert ended == ["execution aborted (timeout = 5s)"] * 4
+    assert ended == ["execution aborted (timeout = 3s)"] * 4
 
 
 def seconds_of_workers() -> float:

@@ -99,23 +99,24 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
     )
     binary = program()
     common = "--bind 127.0.0.1 --requirepass pass --masterauth pass --save"
-    commands = [
-        [binary, "--port", f"{master}", *common.split(), ""],
-        [
-            *(binary, "--port", f"{replica}", "--replicaof", "127.0.0.1", f"{master}"),
-            *(*common.split(), ""),
-        ],
-        [binary, str(config), "--sentinel"],
-    ]
-    processes = [
-        subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=tmp_path)
-        for command in commands
-    ]
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start(port: int, *command: str) -> None:
+        processes.append(
+            subprocess.Popen(
+                [binary, *command], stdout=subprocess.DEVNULL, cwd=tmp_path
+            )
+        )
+        wait_until(lambda: _answers(port))
+
     follower, observer = Redis(port=replica, password="pass"), Redis(port=watcher)
     try:
-        for port in (master, replica, watcher):
-            wait_until(lambda port=port: _answers(port))
+        start(master, "--port", f"{master}", *common.split(), "")
+        replicates = ("--replicaof", "127.0.0.1", f"{master}")
+        start(replica, "--port", f"{replica}", *replicates, *common.split(), "")
         wait_until(lambda: follower.info("replication")["master_link_status"] == "up")
+        # Sentinel asks the master for its replicas at once, and later every ten seconds.
+        start(watcher, str(config), "--sentinel")
         wait_until(lambda: observer.sentinel_slaves("main"))
         url = f"redis+sentinel://:pass@127.0.0.1:{watcher}/main/1"
         yield Watched(url, processes[0], follower)

@@ -290,8 +290,9 @@ def test_blocks_and_revocations_racing_never_let_a_head_through(
                     await client.invoke(SCOPE, "eth_subscribe", "newHeads")
                 await asyncio.gather(build(builder, 6), revoke_amid(clients[1]))
                 await build(builder, 1)
-                for client in clients:
-                    await ends_in_silence(client, own=client is clients[1])
+                await asyncio.gather(
+                    *(ends_in_silence(one, own=one is clients[1]) for one in clients)
+                )
 
     async def revoke_amid(client: WalletClient) -> None:
         already = client.received.qsize()
