@@ -248,6 +248,7 @@ def test_a_server_leaves_with_the_make_that_was_killed(folder):
 
 
 def test_an_upstream_is_followed_beside_the_sample_chain(folder, tmp_path):
+    fails_without_genesis(folder)
     genesis = tmp_path / "genesis.json"
     genesis.write_text(json.dumps(genesis_of()))
     port = free_port()
@@ -281,10 +282,11 @@ def live_head(run: dict[str, str]) -> int | None:
     return networks["live"]["head"]
 
 
-def test_the_first_start_with_an_upstream_needs_a_genesis(tmp_path):
+def fails_without_genesis(folder: Path) -> None:
+    """Check that the first start with an upstream needs a genesis."""
     done = subprocess.run(
         [*SERVE, "--upstream", "http://127.0.0.1:9"],
-        env=environment(tmp_path, free_port()),
+        env=environment(folder, free_port()),
         capture_output=True,
         text=True,
         check=False,
@@ -295,7 +297,7 @@ def test_the_first_start_with_an_upstream_needs_a_genesis(tmp_path):
         "CommandError: the first start with --upstream adds the network 'live', for "
         "which --genesis FILE is required"
     )
-    assert runs_nothing(tmp_path)
+    assert runs_nothing(folder)
 
 
 def paste(printed: str) -> dict[str, dict]:
