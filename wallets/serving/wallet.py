@@ -58,7 +58,7 @@ RETRY_SECONDS = 1.0
 class Wallet:
     """The wallet's parts that its methods use, in addition to those of the node.
 
-    calls: of the endpoint `/v3`; answer the node's methods.
+    calls: those of the endpoint `/v3`, which answer the methods of the node.
     """
 
     node: Node
@@ -185,7 +185,7 @@ def _follow_networks(before: frozenset[str]) -> frozenset[str]:
 
 
 def build_wallet(node: Node, calls: Calls) -> Wallet:
-    """Create the wallet's parts. calls: of the endpoint `/v3`."""
+    """Create the wallet's parts. calls: those of the endpoint `/v3`."""
     return Wallet(
         node=node,
         calls=calls,
