@@ -111,7 +111,7 @@ def stop(running, pid):
 def loop(running, pid):
     """Send a request that makes a worker loop forever."""
     with suppress(httpx.TimeoutException):
-        httpx.get(f"{running.base_url}/loop", timeout=0.5)
+        web.get(f"{running.base_url}/loop", timeout=0.5)
 
 
 @pytest.mark.parametrize("hang", [stop, loop])
@@ -285,7 +285,7 @@ def answering(running):
     for _ in range(20):
         # Some connections wait for a worker that does not take them yet.
         with suppress(httpx.TimeoutException):
-            serving.add(int(httpx.get(running.base_url, timeout=0.2).text))
+            serving.add(int(web.get(running.base_url, timeout=0.2).text))
     return serving
 
 
