@@ -21,11 +21,11 @@ endef
 
 install: ## Make .venv with the pinned dependencies
 	$(check_python)
-	@$(PYTHON) config/install.py requirements.txt
+	@$(PYTHON) -m config.install requirements.txt
 
 install-dev: ## Make .venv with the dependencies of tests and checks as well
 	$(check_python)
-	@$(PYTHON) config/install.py requirements-dev.txt
+	@$(PYTHON) -m config.install requirements-dev.txt
 
 run: install ## Serve the sample chain on 127.0.0.1:8000 (PORT, VAR_DIR, …; UPSTREAM=URL GENESIS=FILE to follow a node)
 	@$(VENV_PYTHON) manage.py serve --leave-with-parent \
@@ -39,7 +39,7 @@ test: install-dev ## Run all tests (ARGS='-k name' for some)
 
 test-versions: ## Run tests of settings, services and keys on other versions of Python (VERSIONS='3.12 3.13')
 	@for version in $(or $(VERSIONS),3.12 3.13); do \
-		python$$version config/install.py requirements-dev.txt .venv-$$version && \
+		python$$version -m config.install requirements-dev.txt .venv-$$version && \
 		.venv-$$version/bin/python -m pytest $(FAST_TESTS) $(ARGS) || exit 1; \
 	done
 

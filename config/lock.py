@@ -9,32 +9,16 @@ ARGS=--upgrade` selects the newest versions.
 
 from __future__ import annotations
 
-import ast
-import os
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from config.package_indexes import uv_environment
+
 ROOT = Path(__file__).resolve().parent.parent
-
-_PIP_SECTIONS = ("global", "install", ":env:")
-"""Sections of pip's configuration. Later ones take precedence.
-
-Source: https://pip.pypa.io/en/stable/topics/configuration/"""
-
-_UV_VARIABLES = {
-    "index-url": ("UV_DEFAULT_INDEX", " "),
-    "extra-index-url": ("UV_INDEX", " "),
-    "find-links": ("UV_FIND_LINKS", ","),
-    "trusted-host": ("UV_INSECURE_HOST", " "),
-    "cert": ("SSL_CERT_FILE", " "),
-}
-"""pip setting → uv's environment variable, and the separator of several values.
-
-Source: https://docs.astral.sh/uv/reference/environment/"""
 
 
 def lock(root: Path, arguments: Sequence[str]) -> None:
@@ -45,7 +29,7 @@ def lock(root: Path, arguments: Sequence[str]) -> None:
     Raises: CalledProcessError if uv fails. uv has printed the reason.
     """
     python = _oldest_python(root)
-    environment = uv_environment(_pip_settings())
+    environment = uv_environment()
 
     def compile_pins(output: str, *sources: str) -> None:
         command = [
@@ -74,36 +58,6 @@ def pinned(root: Path, name: str) -> dict[str, str]:
     """Return the versions in a requirements file, by the packages' normalised names."""
     pins = re.findall(r"^([\w-]+)==([^\s;]+)", (root / name).read_text(), re.MULTILINE)
     return dict(pins)
-
-
-def uv_environment(pip_settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment in which uv uses the same package indexes as pip.
-
-    pip_settings: pip setting → values, separated by white space.
-    """
-    # pip takes the best match of all its indexes, uv by default that of the first.
-    found = {**os.environ, "UV_INDEX_STRATEGY": "unsafe-best-match"}
-    for name, (variable, separator) in _UV_VARIABLES.items():
-        if name in pip_settings:
-            found[variable] = separator.join(pip_settings[name].split())
-    return found
-
-
-def _pip_settings() -> dict[str, str]:
-    """Return the installation settings of pip's configuration files and variables."""
-    listed = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "list"],
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-    ).stdout
-    lines = re.findall(r"^([\w:]+)\.([\w-]+)=(.+)$", listed, re.MULTILINE)
-    return {
-        name: str(ast.literal_eval(value))
-        for wanted in _PIP_SECTIONS
-        for section, name, value in lines
-        if section == wanted
-    }
 
 
 def _oldest_python(root: Path) -> str:

@@ -10,17 +10,28 @@ from pathlib import Path
 
 import pytest
 
-from config import install
+from config import install, package_indexes
 from tests.support.wheels import write_wheel
 
 
+def project(root: Path, pins: str) -> Path:
+    """Make a project of its own in a folder, and return its requirements file."""
+    config = root / "config"
+    config.mkdir(parents=True, exist_ok=True)
+    for module in (install, package_indexes):
+        shutil.copy(module.__file__, config)
+    (root / "requirements-dev.txt").write_text("")
+    requirements = root / "requirements.txt"
+    requirements.write_text(pins)
+    return requirements
+
+
 def install_from(wheels: Path, root: Path, pins: str) -> subprocess.CompletedProcess:
-    """Run the script in a project of its own, with a folder of wheels for pip."""
-    (root / "config").mkdir(parents=True, exist_ok=True)
-    script = shutil.copy(install.__file__, root / "config" / "install.py")
-    (root / "requirements.txt").write_text(pins)
+    """Install pins in a project of its own, from a folder of wheels."""
+    project(root, pins)
     return subprocess.run(
-        [sys.executable, script, "requirements.txt"],
+        [sys.executable, "-m", "config.install", "requirements.txt"],
+        cwd=root,
         env={
             **{k: v for k, v in os.environ.items() if not k.startswith("PIP_")},
             **{"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1"},
@@ -50,15 +61,13 @@ def test_only_files_with_a_pinned_hash_are_installed(tmp_path):
 
 def test_an_installation_that_is_up_to_date_is_left_alone(tmp_path):
     """pip is not run. It would fail, because there is no `.venv`."""
-    (tmp_path / "config").mkdir()
-    script = shutil.copy(install.__file__, tmp_path / "config" / "install.py")
-    requirements = tmp_path / "requirements.txt"
-    requirements.write_text("django==5.2\n")
+    requirements = project(tmp_path, "django==5.2\n")
     (tmp_path / ".venv").mkdir()
     stamp = tmp_path / ".venv" / "installed-requirements"
     stamp.write_text(install.fingerprint(requirements))
     done = subprocess.run(
-        [sys.executable, "-I", "-S", script, "requirements.txt"],
+        [sys.executable, "-S", "-m", "config.install", "requirements.txt"],
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=True,
@@ -74,30 +83,34 @@ def test_other_pins_are_another_installation(tmp_path):
     assert install.fingerprint(requirements) != before
 
 
-def run_as(version: tuple[int, int], script: Path, *arguments: str):
-    """Run the script as if the interpreter had another version."""
+def run_as(version: tuple[int, int], root: Path, *arguments: str):
+    """Run the module as if the interpreter had another version."""
     code = (
         "import runpy, sys\n"
         f"sys.version_info = {(*version, 9, 'final', 0)}\n"
-        f"sys.argv = {[str(script), *arguments]}\n"
-        f"runpy.run_path({str(script)!r}, run_name='__main__')"
+        f"sys.argv = {['install', *arguments]}\n"
+        "runpy.run_module('config.install', run_name='__main__')"
     )
     return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        [sys.executable, "-c", code],
+        cwd=root,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
 @pytest.mark.parametrize("version", [(3, 10), (3, 14), (4, 0)])
 def test_unsupported_version_is_one_line_before_anything_is_created(version, tmp_path):
-    (tmp_path / "config").mkdir()
-    script = Path(shutil.copy(install.__file__, tmp_path / "config" / "install.py"))
-    (tmp_path / "requirements.txt").write_text("django==5.2\n")
-    done = run_as(version, script, "requirements.txt")
+    project(tmp_path, "django==5.2\n")
+    before = {path.name for path in tmp_path.iterdir()}
+    done = run_as(version, tmp_path, "requirements.txt")
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith("Python 3.11, 3.12 or 3.13 is required, and ")
     assert f" is {version[0]}.{version[1]}.9." in line
-    assert {path.name for path in tmp_path.iterdir()} == {"config", "requirements.txt"}
+    assert {path.name for path in tmp_path.iterdir()} == before
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make here")
