@@ -138,6 +138,8 @@ class ForkServer:
         environ: Mapping[str, str] | None = None,
         title: str = "",
         has_own_group: bool = False,
+        output: int = 1,
+        errors: int = 2,
     ) -> Forked:
         """Start a process.
 
@@ -146,6 +148,7 @@ class ForkServer:
         environ: the environment of the new process; None for that of this one.
         title: name of the process in `ps` (Linux); its first 15 bytes are shown.
         has_own_group: whether Ctrl-C in a terminal does not reach the process.
+        output, errors: descriptors of its standard output and standard error.
 
         Raises: OSError.
         """
@@ -158,7 +161,7 @@ class ForkServer:
         }
         status, their_status = os.pipe()
         their_stdin, stdin = os.pipe()
-        passed = [their_status, their_stdin, 1, 2, *descriptors]
+        passed = [their_status, their_stdin, output, errors, *descriptors]
         try:
             pid = self._ask(json.dumps(request).encode(), passed)
         except BaseException:

@@ -85,6 +85,26 @@ def test_an_error_is_shown_and_a_status_of_one(
     assert "RuntimeError: no luck today" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("message", "status", "shown"),
+    [("no message", 0, ""), ("a message", 1, "a message\n")],
+)
+def test_a_process_ends_after_its_threads_and_exit_handlers(
+    forks: ForkServer, tmp_path: Path, message: str, status: int, shown: str
+) -> None:
+    output, errors = tmp_path / "output", tmp_path / "errors"
+    with output.open("w") as stdout, errors.open("w") as stderr:
+        forked = forks.start(
+            f"{CALLS}:end_late",
+            message,
+            output=stdout.fileno(),
+            errors=stderr.fileno(),
+        )
+    assert forked.wait(PATIENCE_SECONDS) == status
+    assert output.read_text() == f"thread {message}\nexit handler {message}\n"
+    assert errors.read_text() == shown
+
+
 def test_a_signal_is_a_negative_status(forks: ForkServer) -> None:
     forked = forks.start(f"{CALLS}:sleep")
     assert forked.poll() is None

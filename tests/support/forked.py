@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -47,6 +49,14 @@ def end(status: int) -> None:
 
 def fail() -> None:
     raise RuntimeError("no luck today")
+
+
+def end_late(message: str) -> None:
+    """End with a message while a thread and an exit handler have yet to print."""
+    atexit.register(print, "exit handler", message)
+    threading.Timer(0.1, print, ("thread", message)).start()
+    if message != "no message":
+        sys.exit(message)
 
 
 def sleep() -> None:
