@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from uuid import uuid4
 
 import psycopg
 import pytest
 
-from config import env, services
+from config import services
 from config.checks import check_default_network
+from tests.support import commands
 from tests.support.rows import make_network
 
 
@@ -29,13 +27,8 @@ def bytes_url(running_services: None) -> Iterator[str]:
 
 
 def test_database_of_bytes_is_refused_before_anything_is_made(bytes_url: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "manage.py", "migrate", "--no-input"],
-        cwd=env.BASE_DIR,
-        env={**os.environ, "DATABASE_URL": bytes_url},
-        capture_output=True,
-        text=True,
-    )
+    environ = {"DATABASE_URL": bytes_url}
+    done = commands.run("migrate", "--no-input", environ=environ)
     assert done.returncode != 0
     assert "config.E001" in done.stderr
     assert "encoding is SQL_ASCII" in done.stderr

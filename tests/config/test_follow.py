@@ -12,13 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from config.env import BASE_DIR
 from networks.models import Network, Upstream
 from networks.services import add_upstream
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.networks import open_network
-from tests.support.alive import children, is_alive
+from server.forking import Forked
+from tests.support import commands
+from tests.support.alive import is_alive
 from tests.support.chains import head
+from tests.support.commands import descendants
 from tests.support.installation import installation
 from tests.support.rows import add_block, hash_of, make_network
 from tests.support.service import test_database_url
@@ -182,18 +184,14 @@ def test_followers_survive_an_outage_of_the_database(tmp_path):
             wait_until(lambda: keeper.running_but(pid, "net"))
 
 
-def follow(log: Path, *arguments: str) -> subprocess.Popen[bytes]:
+def follow(log: Path, *arguments: str) -> Forked:
     """Start `manage.py follow` on the test database."""
-    with log.open("wb") as output:
-        return subprocess.Popen(
-            [sys.executable, str(BASE_DIR / "manage.py"), "follow", *arguments],
-            env={**os.environ, "DATABASE_URL": test_database_url()},
-            stderr=output,
-        )
+    environ = {"DATABASE_URL": test_database_url()}
+    return commands.start("follow", *arguments, output=log, environ=environ)
 
 
 @contextmanager
-def following(log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def following(log: Path) -> Iterator[Forked]:
     process = follow(log)
     try:
         yield process
@@ -226,20 +224,20 @@ def test_another_command_takes_over_when_the_first_is_killed(tmp_path):
             wait_until(lambda: head("net")[0] == 3)
             holder = lock_holder(network_id)
             assert holder is not None
+            (follower,) = descendants("follow net")
             with following(logs[1]) as second:
                 wait_until(lambda: "another import is running" in logs[1].read_text())
                 assert lock_holder(network_id) == holder
-                (follower,) = children(first.pid, "follow net")
+                (other,) = descendants("follow net") - {follower}
                 first.kill()
                 with suppress(ProcessLookupError):  # the follower ends with its parent
                     os.kill(follower, signal.SIGKILL)
                 node.show(grow(chain, 2))
                 wait_until(lambda: head("net")[0] == 5)
                 assert lock_holder(network_id) not in (None, holder)
-                (follower,) = children(second.pid, "follow net")
                 second.terminate()
                 assert second.wait(timeout=PATIENCE_SECONDS) == 0
-                assert not is_alive(follower)
+                assert not is_alive(other)
     assert "Traceback" not in "".join(log.read_text() for log in logs)
 
 

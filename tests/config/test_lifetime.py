@@ -19,6 +19,7 @@ import pytest
 from config.embedded import places
 from config.embedded.postgres import PostgresServer
 from config.embedded.redis import RedisServer
+from tests.support import commands
 from tests.support.waiting import wait_until
 
 USER = """
@@ -274,17 +275,10 @@ def test_root_needs_no_open_folder(folder):
 
 
 def test_a_command_starts_and_stops_the_services_itself(folder):
-    environ = {**os.environ, "VAR_DIR": str(folder)}
-    environ.pop("DATABASE_URL", None)
+    environ = {"VAR_DIR": str(folder), "DATABASE_URL": ""}
     script = "from django.db import connection as c; c.ensure_connection(); print('ok')"
-    done = subprocess.run(
-        [sys.executable, "manage.py", "shell", "--verbosity=0", "--command", script],
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == "ok\n"
+    shell = ("shell", "--verbosity=0", "--command", script)
+    assert commands.checked(*shell, environ=environ) == "ok\n"
     assert postgres_pid(folder) is None
 
 
@@ -307,13 +301,7 @@ def test_a_command_that_is_stopped_stops_its_services(folder):
 
 @pytest.mark.parametrize("command", ["check", "help", "makemigrations --check"])
 def test_commands_without_need_start_nothing(folder, command):
-    environ = {**os.environ, "VAR_DIR": str(folder)}
-    subprocess.run(
-        [sys.executable, "manage.py", *command.split()],
-        env=environ,
-        capture_output=True,
-        check=True,
-    )
+    commands.checked(*command.split(), environ={"VAR_DIR": str(folder)})
     assert not (folder / "services.lock").exists()
 
 

@@ -12,23 +12,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import commands
+
 
 @pytest.mark.parametrize("command", ["list_networks", "serve"])
 def test_a_database_that_does_not_answer_is_one_line(command, tmp_path):
     environ = {
-        **os.environ,
         "VAR_DIR": str(tmp_path),
         "PORT": "0",
         "DATABASE_URL": f"postgres://u:secret@/x?host={tmp_path}",
         "REDIS_URL": f"unix://{tmp_path}/redis.sock",
     }
-    done = subprocess.run(
-        [sys.executable, "manage.py", command],
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = commands.run(command, environ=environ)
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.startswith("manage.py: the database failed: connection ")
@@ -65,6 +60,7 @@ WRONG = {
 
 
 def manage(command, environ):
+    """Run a command in a new Python."""
     return subprocess.run(
         [sys.executable, "manage.py", *command.split()],
         env={**os.environ, **environ},
@@ -111,7 +107,8 @@ def test_settings_that_do_not_fit_are_one_line(environ, line, tmp_path):
 
 
 def test_host_of_another_machine_is_one_line(tmp_path):
-    done = manage("web", {"VAR_DIR": str(tmp_path), "HOST": "192.0.2.1", "PORT": "0"})
+    environ = {"VAR_DIR": str(tmp_path), "HOST": "192.0.2.1", "PORT": "0"}
+    done = commands.run("web", environ=environ)
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith(
@@ -120,7 +117,8 @@ def test_host_of_another_machine_is_one_line(tmp_path):
 
 
 def test_check_warns_of_a_misspelt_setting(tmp_path):
-    done = manage("check", {"VAR_DIR": str(tmp_path), "NODEAPI_MAX_LOG": "5"})
+    environ = {"VAR_DIR": str(tmp_path), "NODEAPI_MAX_LOG": "5"}
+    done = commands.run("check", environ=environ)
     assert done.returncode == 0
     assert (
         "(config.W001) NODEAPI_MAX_LOG is not a setting. Do you mean NODEAPI_MAX_LOGS?"
@@ -128,7 +126,7 @@ def test_check_warns_of_a_misspelt_setting(tmp_path):
 
 
 def test_help_lists_the_commands_of_the_project_first(tmp_path):
-    done = manage("help", {"VAR_DIR": str(tmp_path)})
+    done = commands.run("help", environ={"VAR_DIR": str(tmp_path)})
     assert (done.returncode, done.stderr) == (0, "")
     ours, _, others = done.stdout.partition("Commands of Django and of other packages:")
     listed = re.findall(r"^  (\w+) +(\S.*)$", ours, re.MULTILINE)

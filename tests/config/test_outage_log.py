@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,36 +11,30 @@ import httpx
 
 from config.demo import NETWORK
 from postgres.outages import WINDOW_SECONDS
-from tests.support import web
-from tests.support.alive import children
-from tests.support.installation import MANAGE, Installation, installation
+from tests.support import commands, web
+from tests.support.commands import descendants
+from tests.support.installation import Installation, installation
 from tests.support.ports import free_port
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 
 @contextmanager
-def serving(own: Installation, port: int, log: Path) -> Iterator[subprocess.Popen[str]]:
+def serving(own: Installation, port: int, log: Path) -> Iterator[None]:
     """Serve the installation's database. Only the test restarts this database."""
-    environ = {**os.environ, **own.env, "DATABASE_URL": own.address}
+    environ = {**own.env, "DATABASE_URL": own.address}
     environ |= {"PORT": str(port), "WEB_CONCURRENCY": "2"}
-    with (
-        log.open("wb") as errors,
-        subprocess.Popen(
-            [sys.executable, str(MANAGE), "serve"],
-            env=environ,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-        ) as process,
-    ):
-        try:
-            assert process.stdout is not None
-            while "Ctrl-C stops everything" not in process.stdout.readline():
-                assert process.poll() is None, log.read_text()
-            yield process
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(PATIENCE_SECONDS)
+    process = commands.start("serve", output=log, environ=environ)
+
+    def is_up() -> bool:
+        assert process.poll() is None, log.read_text()
+        return "Ctrl-C stops everything" in log.read_text()
+
+    try:
+        wait_until(is_up)
+        yield
+    finally:
+        process.terminate()
+        process.wait(PATIENCE_SECONDS)
 
 
 def statuses(base_url: str, key: str) -> list[int]:
@@ -66,7 +56,7 @@ def test_outage_is_one_line_for_all_processes_and_one_at_its_end(tmp_path: Path)
         key = own.new_key()
         port = free_port()
         base_url = f"http://127.0.0.1:{port}"
-        with serving(own, port, log) as process:
+        with serving(own, port, log):
             with own.connect() as connection:
                 connection.execute(
                     "INSERT INTO networks_upstream"
@@ -74,7 +64,7 @@ def test_outage_is_one_line_for_all_processes_and_one_at_its_end(tmp_path: Path)
                     " SELECT id, 'http://127.0.0.1:9', '{}', 0, true, '', now()"
                     " FROM networks_network"
                 )
-            wait_until(lambda: children(process.pid, f"follow {NETWORK}"))
+            wait_until(lambda: descendants(f"follow {NETWORK}"))
             wait_until(lambda: statuses(base_url, key) == [200, 200, 401, 200])
             stopped = time.monotonic()
             own.database.stop()

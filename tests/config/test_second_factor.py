@@ -33,19 +33,20 @@ def guarded() -> Iterator[Installation]:
             "STAFF_SECOND_FACTOR": "on",
             "DJANGO_SUPERUSER_PASSWORD": PASSWORD,
         }
+        # Other apps are installed than in the other tests.
+        own.forks = ForkServer("config.preload", {**os.environ, **own.env})
         own.manage("migrate", "--verbosity", "0")
         own.manage("createsuperuser", "--no-input", "--email", STAFF)
         yield own
+        own.forks.close()
 
 
 @pytest.fixture(scope="module")
 def base_url(guarded: Installation) -> Iterator[str]:
     listeners = supervisor.listen("127.0.0.1", 0, 1)
     environ = {**os.environ, **guarded.env}
-    forks = ForkServer("config.preload", environ)  # other apps are installed
-    with supervisor.Server(listeners, environ, forks=forks) as running:
+    with supervisor.Server(listeners, environ, forks=guarded.forks) as running:
         yield running.base_url
-    forks.close()
 
 
 def log_in(http: httpx.Client, path: str, **fields: str) -> httpx.Response:

@@ -21,8 +21,9 @@ import pytest
 
 from config.embedded.postgres import PostgresServer, address
 from config.embedded.redis import RedisServer
-from tests.support import web
-from tests.support.alive import children
+from server.forking import Forked
+from tests.support import commands, web
+from tests.support.commands import descendants
 from tests.support.ports import free_port, is_listening
 from tests.support.simulator import genesis_of, grow, simulator, small_chain
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
@@ -47,10 +48,13 @@ def folder() -> Iterator[Path]:
 
 
 def environment(folder: Path, port: int) -> dict[str, str]:
-    environ = {**os.environ, "VAR_DIR": str(folder), "PORT": str(port)}
-    environ.pop("DATABASE_URL", None)
-    environ.pop("REDIS_URL", None)
-    return environ
+    """Return additions to the environment."""
+    return {
+        "VAR_DIR": str(folder),
+        "PORT": str(port),
+        "DATABASE_URL": "",
+        "REDIS_URL": "",
+    }
 
 
 SERVE = [sys.executable, "manage.py", "serve"]
@@ -61,21 +65,23 @@ LIKE_MAKE = [
 ]
 """A parent process that waits for the server. If it is killed, it can't stop the server."""
 
+IS_UP = "Ctrl-C stops everything"
+
 
 @contextmanager
-def serving(
-    folder: Path, port: int, command: list[str] = SERVE, **options: str
+def started(
+    folder: Path, port: int, command: list[str] = SERVE
 ) -> Iterator[tuple[subprocess.Popen, str]]:
-    """Start the command; yield it with its output once it serves."""
+    """Start the command in a new Python; yield it with its output once it serves."""
     with subprocess.Popen(
         command,
-        env={**environment(folder, port), **options},
+        env={**os.environ, **environment(folder, port)},
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
         try:
             printed = ""
-            while "Ctrl-C stops everything" not in printed:
+            while IS_UP not in printed:
                 line = process.stdout.readline()
                 assert line, "the server ended before it was up"
                 printed += line
@@ -86,13 +92,40 @@ def serving(
             process.stdout.close()
 
 
+@contextmanager
+def serving(
+    folder: Path, port: int, *arguments: str, **options: str
+) -> Iterator[tuple[Forked, str]]:
+    """Fork a process that serves; yield it with its output once it serves."""
+    output, errors = (folder.parent / f"{folder.name}-{port}.{s}" for s in ("o", "e"))
+    process = commands.start(
+        *("serve", *arguments),
+        output=output,
+        errors=errors,
+        environ={**environment(folder, port), **options},
+    )
+
+    def is_up() -> bool:
+        assert process.poll() is None, errors.read_text()
+        return IS_UP in output.read_text()
+
+    try:
+        wait_until(is_up)
+        yield process, output.read_text()
+    finally:
+        process.terminate()
+        process.wait(PATIENCE_SECONDS)
+        output.unlink()
+        errors.unlink()
+
+
 def runs_nothing(folder: Path) -> bool:
     return PostgresServer(folder).pid() is None and not RedisServer(folder).listens()
 
 
 def test_two_starts_in_a_row_serve_the_same(folder):
     port = free_port()
-    with serving(folder, port) as (process, printed):
+    with started(folder, port) as (process, printed):
         path = folder / "run.json"
         assert path.stat().st_mode & 0o777 == 0o600
         run = json.loads(path.read_text())
@@ -147,13 +180,7 @@ def test_second_server_has_its_own_run_file_and_the_same_version(folder):
                 "DELETE FROM django_migrations WHERE app = 'sessions'"
                 " RETURNING app, name, applied"
             ).fetchall()
-            done = subprocess.run(
-                SERVE,
-                env=environment(folder, second),
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            done = commands.run("serve", environ=environment(folder, second))
             assert done.returncode == 1
             assert done.stderr.startswith("CommandError: an older version is running")
             applied = "SELECT count(*) FROM django_migrations WHERE app = 'sessions'"
@@ -185,7 +212,7 @@ def test_killed_services_are_restarted_under_the_same_workers(folder):
     port = free_port()
     with serving(folder, port) as (process, _):
         run = json.loads((folder / "run.json").read_text())
-        workers = children(process.pid, "server.worker")
+        workers = descendants("server.worker")
         killed = [PostgresServer(folder).pid(), redis_pid(folder)]
         for pid in killed:
             os.kill(pid, signal.SIGKILL)
@@ -195,7 +222,7 @@ def test_killed_services_are_restarted_under_the_same_workers(folder):
         log_in(run)
         revoke_key(folder, key)
         wait_until(lambda: block_number(run["base_url"], key).status_code == 401)
-        assert children(process.pid, "server.worker") == workers
+        assert descendants("server.worker") == workers
         assert PostgresServer(folder).pid() not in killed
         process.terminate()
         assert process.wait(timeout=PATIENCE_SECONDS) == 0
@@ -219,29 +246,22 @@ def block_number(base_url: str, key: str) -> httpx.Response:
 
 
 def issue_key(folder: Path) -> str:
-    return json.loads(manage(folder, "issue_key", "--owner", "a@b.example", "--json"))[
-        "api_key"
-    ]
+    owner = ("--owner", "a@b.example")
+    printed = commands.checked(
+        *("issue_key", *owner, "--json"), environ=environment(folder, 0)
+    )
+    return json.loads(printed)["api_key"]
 
 
 def revoke_key(folder: Path, key: str) -> None:
-    manage(folder, "revoke_key", key, "--reason", "test")
-
-
-def manage(folder: Path, *arguments: str) -> str:
-    return subprocess.run(
-        [sys.executable, "manage.py", *arguments],
-        env=environment(folder, 0),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    ).stdout
+    reason = ("--reason", "test")
+    commands.checked("revoke_key", key, *reason, environ=environment(folder, 0))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs PR_SET_PDEATHSIG")
 def test_a_server_leaves_with_the_make_that_was_killed(folder):
     port = free_port()
-    with serving(folder, port, LIKE_MAKE) as (parent, _):
+    with started(folder, port, LIKE_MAKE) as (parent, _):
         parent.kill()
         parent.wait()
     wait_until(lambda: not is_listening(port) and runs_nothing(folder))
@@ -255,13 +275,13 @@ def test_an_upstream_is_followed_beside_the_sample_chain(folder, tmp_path):
     chain = grow(small_chain(), 3)
     with simulator(chain) as node:
         upstream = ["--upstream", node.server.url("http")]
-        first = [*SERVE, *upstream, "--genesis", str(genesis)]
-        with serving(folder, port, first) as (process, printed):
+        first = [*upstream, "--genesis", str(genesis)]
+        with serving(folder, port, *first) as (process, printed):
             run = json.loads((folder / "run.json").read_text())
             wait_until(lambda: live_head(run) == 3)
             answers = paste(printed)
             assert answers["eth_blockNumber"]["result"] == "0x3"
-            (followers,) = children(process.pid, "followers")
+            (followers,) = descendants("followers")
             os.kill(followers, signal.SIGKILL)
             node.show(grow(chain, 1))
             wait_until(lambda: live_head(run) == 4)
@@ -270,8 +290,8 @@ def test_an_upstream_is_followed_beside_the_sample_chain(folder, tmp_path):
         assert runs_nothing(folder)
 
         node.show(grow(chain, 1))
-        with serving(folder, port, [*SERVE, *upstream], FOLLOW="off") as (process, _):
-            assert not children(process.pid, "followers")
+        with serving(folder, port, *upstream, FOLLOW="off") as (process, _):
+            assert not descendants("followers")
             assert live_head(run) == 4
     wait_until(lambda: runs_nothing(folder))
 
@@ -284,12 +304,9 @@ def live_head(run: dict[str, str]) -> int | None:
 
 def fails_without_genesis(folder: Path) -> None:
     """Check that the first start with an upstream needs a genesis."""
-    done = subprocess.run(
-        [*SERVE, "--upstream", "http://127.0.0.1:9"],
-        env=environment(folder, free_port()),
-        capture_output=True,
-        text=True,
-        check=False,
+    done = commands.run(
+        *("serve", "--upstream", "http://127.0.0.1:9"),
+        environ=environment(folder, free_port()),
     )
     assert done.returncode == 1
     lines = done.stderr.splitlines()
@@ -346,13 +363,7 @@ def test_a_busy_port_is_one_line_and_starts_nothing(folder):
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        done = subprocess.run(
-            SERVE,
-            env=environment(folder, port),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = commands.run("serve", environ=environment(folder, port))
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.splitlines() == [
@@ -367,7 +378,7 @@ def test_a_busy_port_is_one_line_and_starts_nothing(folder):
 def test_a_setting_that_is_no_number_is_named(folder, name, value):
     done = subprocess.run(
         SERVE,
-        env={**environment(folder, 0), name: value},
+        env={**os.environ, **environment(folder, 0), name: value},
         capture_output=True,
         text=True,
         check=False,

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +11,9 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from config import env, services
+from config import services
 from config.checks import OLDEST_COMMIT
-from tests.support import sample, web
+from tests.support import commands, sample, web
 from tests.support.service import run_service
 
 DUMP = Path(__file__).parents[1] / "vectors" / "databases" / f"{OLDEST_COMMIT}.sql.gz"
@@ -70,16 +67,8 @@ class Database:
 
     def manage(self, *arguments: str) -> tuple[int, str]:
         """Run a management command. Return its exit status and output."""
-        done = subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=env.BASE_DIR,
-            env={**os.environ, "DATABASE_URL": self.url},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        return done.returncode, done.stdout
+        done = commands.run(*arguments, environ={"DATABASE_URL": self.url})
+        return done.returncode, done.stdout + done.stderr
 
     def rows(self, query: str) -> list[Any]:
         with psycopg.connect(self.url) as connection:

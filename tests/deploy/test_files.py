@@ -29,8 +29,8 @@ from jsonrpc.errors import (
 from server.time_limits import KEEP_ALIVE_SECONDS
 from server.websocket import PING_SECONDS
 from server.worker import GRACE_SECONDS
-from tests.support import web
-from tests.support.ports import free_port
+from tests.support import commands, web
+from tests.support.ports import free_port, is_listening
 from tests.support.waiting import wait_until
 from tests.test_docs import environment_variables
 
@@ -88,7 +88,7 @@ def environment(service: str) -> dict[str, str]:
     return {name: filled(value) for name, value in given.items()}
 
 
-def commands() -> set[str]:
+def command_names() -> set[str]:
     found = {path.stem for path in ROOT.glob("*/management/commands/*.py")}
     return found | {"migrate"}
 
@@ -114,13 +114,13 @@ def test_image_runs_as_an_unprivileged_user_on_a_supported_python() -> None:
 
 def test_commands_of_the_image_make_and_run_a_service(tmp_path: Path) -> None:
     """All instructions of the Dockerfile except installations run in an empty folder."""
-    context = tmp_path / "image"
+    context, port = tmp_path / "image", free_port()
     copy_context(context)
     environ = {
         **image_environment(),
         **{
             "VAR_DIR": str(tmp_path / "var"),
-            "PORT": str(free_port()),
+            "PORT": str(port),
             "HOST": "127.0.0.1",
         },
         **{"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
@@ -144,10 +144,11 @@ def test_commands_of_the_image_make_and_run_a_service(tmp_path: Path) -> None:
 
     assert not is_healthy()
     with subprocess.Popen(start, cwd=context, env={**environ, **nowhere}) as service:
+        wait_until(lambda: service.poll() is not None or is_listening(port))
         wait_until(lambda: service.poll() is not None or is_healthy())
         assert service.poll() is None
         # The page shows a file, which it reads.
-        shown = web.get(f"http://127.0.0.1:{environ['PORT']}/docs/changelog")
+        shown = web.get(f"http://127.0.0.1:{port}/docs/changelog")
         assert shown.status_code == 200
         service.terminate()
         assert service.wait(timeout=60) == 0
@@ -178,17 +179,12 @@ def test_compose_sets_nothing_but_settings_and_runs_nothing_but_commands(
     assert names <= environment_variables()
     told = [*OURS[service].get("entrypoint", []), *OURS[service].get("command", [])]
     words = set(shlex.split(" ".join(told).replace(";", " ")))
-    assert service == "web" or words & commands()
+    assert service == "web" or words & command_names()
 
 
 def test_compose_is_ready_for_production() -> None:
-    done = subprocess.run(
-        [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
-        cwd=ROOT,
-        env={**os.environ, **environment("web")},
-        capture_output=True,
-        text=True,
-    )
+    check = ("check", "--deploy", "--fail-level", "WARNING")
+    done = commands.run(*check, environ=environment("web"))
     assert done.returncode == 0, done.stderr
 
 
@@ -298,7 +294,7 @@ def test_units_name_settings_and_commands_that_exist(unit: Path) -> None:
     assert set(re.findall(pattern, text, re.M)) <= environment_variables() | {"TMPDIR"}
     named = set(re.findall(r"manage\.py (\w+)", text))
     named |= set(re.findall(r"portcullis@(\w+)", text))
-    assert named <= commands()
+    assert named <= command_names()
 
 
 @pytest.mark.skipif(

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
-MANAGE = Path(__file__).resolve().parents[2] / "manage.py"
+from tests.support import commands
 
 PRODUCTION = {
     "HTTPS": "1",
@@ -25,38 +20,30 @@ print(s.ALLOWED_HOSTS, s.SESSION_COOKIE_SECURE, s.CSRF_COOKIE_SECURE,
 """
 
 
-def manage(environ, *arguments):
-    return subprocess.run(
-        [sys.executable, str(MANAGE), *arguments],
-        env={**os.environ, **environ},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def deployment_check(environ):
+    arguments = ("check", "--deploy", "--fail-level", "WARNING")
+    return commands.run(*arguments, environ=environ)
 
 
 def shown(environ):
-    return manage(environ, "shell", "--verbosity=0", "--command", SHOWN).stdout.strip()
+    arguments = ("shell", "--verbosity=0", "--command", SHOWN)
+    return commands.checked(*arguments, environ=environ).strip()
 
 
 def test_the_deployment_check_finds_nothing():
-    done = manage(PRODUCTION, "check", "--deploy", "--fail-level", "WARNING")
+    done = deployment_check(PRODUCTION)
     assert done.returncode == 0, done.stderr
     assert "no issues" in done.stdout
 
 
 def test_subdomains_are_included_where_that_is_wanted_and_nothing_is_silenced_then():
-    environ = {**PRODUCTION, "HSTS_SUBDOMAINS": "1"}
-    done = manage(environ, "check", "--deploy", "--fail-level", "WARNING")
+    done = deployment_check({**PRODUCTION, "HSTS_SUBDOMAINS": "1"})
     assert done.returncode == 0, done.stderr
     assert "0 silenced" in done.stdout
 
 
 def test_the_deployment_check_finds_what_is_missing():
-    done = manage(
-        {**PRODUCTION, "HTTPS": "0", "DEBUG": "1"},
-        *("check", "--deploy", "--fail-level", "WARNING"),
-    )
+    done = deployment_check({**PRODUCTION, "HTTPS": "0", "DEBUG": "1"})
     assert done.returncode == 1
     for number in ("W004", "W008", "W012", "W016", "W018"):
         assert f"security.{number}" in done.stderr

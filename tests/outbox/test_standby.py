@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 from config.embedded import places, postgres, processes
 from outbox.append import begin
 from tests.outbox.conftest import following
+from tests.support import commands
 from tests.support.waiting import until
 
 
@@ -43,8 +42,7 @@ class Pair:
 
 def outbox_tables() -> bytes:
     """Return the SQL of the outbox's migration."""
-    command = [sys.executable, "manage.py", "sqlmigrate", "outbox", "0001"]
-    return subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+    return commands.checked("sqlmigrate", "outbox", "0001").encode()
 
 
 @pytest.fixture

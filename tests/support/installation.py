@@ -19,7 +19,8 @@ import pytest
 
 from config import services
 from config.embedded import postgres
-from tests.support import sample
+from server import forking
+from tests.support import commands, sample
 
 MANAGE = Path(__file__).resolve().parents[2] / "manage.py"
 
@@ -28,24 +29,18 @@ class Installation:
     """A migrated database that may be stopped, killed and started by a test.
 
     address: of the database.
+    forks: the fork server of its commands.
     """
 
     def __init__(self, var_dir: Path) -> None:
         self.env = {"VAR_DIR": str(var_dir), "DATABASE_URL": "", "REDIS_URL": ""}
         self.database = postgres.PostgresServer(var_dir)
         self.address = postgres.address(var_dir)
+        self.forks = forking.shared
 
     def manage(self, *arguments: str) -> str:
         """Run a management command; returns what it has printed."""
-        done = subprocess.run(
-            [sys.executable, str(MANAGE), *arguments],
-            env={**os.environ, **self.env},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return commands.checked(*arguments, environ=self.env, forks=self.forks)
 
     def start_import(self, slug: str, *options: str) -> subprocess.Popen[str]:
         """Begin to import the sample chain into a network."""
@@ -102,9 +97,11 @@ def _template(with_chain: bool) -> Path:
                     with found.connect() as connection:
                         connection.execute("DELETE FROM keys_plan")  # no key is limited
                     if with_chain:
-                        importing = found.start_import("net")
-                        _, lines = importing.communicate()
-                        assert importing.returncode == 0, lines
+                        genesis = ("--genesis", str(sample.GENESIS_FILE))
+                        chain = str(sample.CHAIN_FILE)
+                        found.manage(
+                            "import_chain", "--network", "net", *genesis, chain
+                        )
                 _copy(folder / "postgres", template)
     return template
 
