@@ -20,6 +20,7 @@ from config import services
 from server import forking
 from server.supervisor import Server
 from tests.support import leftovers
+from tests.support.installation import copy_database
 from tests.support.service import run_service
 from tests.support.waiting import PATIENCE_SECONDS
 
@@ -42,9 +43,11 @@ def var_dir() -> Path:
 
 
 @pytest.fixture(scope="session")
-def running_services() -> Iterator[None]:
+def running_services(var_dir: Path) -> Iterator[None]:
     """Run the embedded services from the first test that needs them until the end."""
     leftovers.sweep()
+    if not os.environ.get("DATABASE_URL"):
+        copy_database(var_dir)
     with services.running():
         yield
 

@@ -37,6 +37,9 @@ INSTALLED_APPS = [*INSTALLED_APPS, "tests.emptying"]  # for its `flush`
 
 # With a DATABASE_URL two runs may share one server.
 DATABASES["default"]["TEST"] = {"NAME": f"test_portcullis_{os.getpid()}"}
+if not os.environ.get("DATABASE_URL"):
+    # A copy of the tables, which are migrated once for all processes.
+    DATABASES["default"]["TEST"]["TEMPLATE"] = postgres.NAME
 
 # Each test client has its own middleware, which would otherwise list all
 # static files. With this setting, it only looks up the requested file.

@@ -76,11 +76,15 @@ def installation(*, with_chain: bool = False) -> Iterator[Installation]:
     """
     if os.environ.get("DATABASE_URL"):
         pytest.skip("the database is not ours to stop")
-    template = _template(with_chain)
     with _folder() as folder:
-        _copy(template, folder / "postgres")
+        copy_database(folder, with_chain=with_chain)
         with services.running(folder):
             yield Installation(folder)
+
+
+def copy_database(var_dir: Path, *, with_chain: bool = False) -> None:
+    """Give a VAR_DIR the database of an installation, which is not running."""
+    _copy(_template(with_chain), var_dir / "postgres")
 
 
 def _template(with_chain: bool) -> Path:
