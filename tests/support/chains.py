@@ -13,6 +13,7 @@ from django.db.models import F
 
 from evm.blocks import Block, encode_block
 from evm.tracers.record import RECORD_LIMIT_BYTES
+from networks.models import Network
 from networks.services import finish_preparing
 from nodeapi.chain.audit import audit_block
 from nodeapi.chain.branches import DEMOTED_SECONDS
@@ -174,10 +175,7 @@ def codes() -> set[bytes]:
 
 def head(slug: str) -> tuple[int, bytes]:
     """Return number and hash of a network's head."""
-    with importer_connection() as connection:
-        row = connection.execute(
-            "SELECT head_number, head_hash FROM networks_network WHERE slug = %s",
-            (slug,),
-        ).fetchone()
-        assert row is not None
-        return row[0], bytes(row[1])
+    found: tuple[int, bytes] = Network.objects.values_list(
+        "head_number", "head_hash"
+    ).get(slug=slug)
+    return found[0], bytes(found[1])

@@ -35,13 +35,11 @@ from tests.support.dapps import orm, run
 from tests.support.live import Live, api_key_of, live_service, request
 from tests.support.node_sockets import NodeSocket, open_socket, socket_url
 from tests.support.upstream_server import UpstreamServer, running_upstream
-from tests.support.waiting import PATIENCE_SECONDS, in_time, until
+from tests.support.waiting import PATIENCE_SECONDS, in_time, until, wait_until
 
 ALICE, BOB = Signer("alice"), Signer("bob")
 TRANSFER = "0x" + keccak(b"Transfer(address,address,uint256)").hex()
 CHAIN_ID = "0x7"
-
-pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Trunk:
@@ -79,12 +77,12 @@ class Trunk:
         return "0x" + block.header.hash.hex()
 
 
-@pytest.fixture
-def trunk() -> Trunk:
+@pytest.fixture(scope="module")
+def trunk(module_db: None) -> Trunk:
     return Trunk()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def live(trunk: Trunk) -> Iterator[Live]:
     with live_service() as live:
         yield live
@@ -124,7 +122,7 @@ def test_handshakes_are_answered_as_requests_to_v3(live: Live) -> None:
             (f"/ws/v3/{revoked}", 401, "key_revoked"),
             (f"/ws/v3/{disabled}", 403, "key_disabled"),
             (f"/ws/v3/{elsewhere}", 403, "ip_not_allowed"),
-            (f"/other/ws/v3/{good}", 404, "unknown_network"),
+            (f"/none/ws/v3/{good}", 404, "unknown_network"),
             (f"/ws/v3/{good}/more", 404, "unknown_path"),
         ):
             found, error, headers = await refusal(live, path)
@@ -191,6 +189,7 @@ def test_heads_and_logs_are_sent_until_the_subscription_ends(
     trunk: Trunk, live: Live
 ) -> None:
     key = live.new_key()
+    following = hex(len(trunk.builder.blocks) + 1)
     to_bob = "0x" + BOB.address.rjust(32, b"\0").hex()
     wanted = {
         "address": "0x" + trunk.token.hex(),
@@ -202,8 +201,8 @@ def test_heads_and_logs_are_sent_until_the_subscription_ends(
             heads = await node.ask("eth_subscribe", "newHeads")
             logs = await node.ask("eth_subscribe", "logs", wanted)
             none = await node.ask("eth_subscribe", "logs", {"topics": [to_bob]})
-            range_of_two = {"topics": [[None]], "fromBlock": "0x0", "toBlock": "0x2"}
-            early = await node.ask("eth_subscribe", "logs", range_of_two)
+            until_next = {"topics": [[None]], "fromBlock": "0x0", "toBlock": following}
+            early = await node.ask("eth_subscribe", "logs", until_next)
             every = await node.ask("eth_subscribe", "logs", None)
             assert len({heads, logs, none, early, every}) == 5
             block_hash = await trunk.grow(5, 6)
@@ -236,7 +235,9 @@ def test_heads_and_logs_are_sent_until_the_subscription_ends(
 def test_a_reorganisation_removes_logs_and_sends_the_new_branch(
     trunk: Trunk, live: Live
 ) -> None:
+    common = len(trunk.builder.blocks)
     left, right = trunk.builder.fork(), trunk.builder.fork()
+    trunk.builder = right
     for amount in (1, 2):
         trunk.transfer(amount, left)
         left.block()
@@ -252,11 +253,13 @@ def test_a_reorganisation_removes_logs_and_sends_the_new_branch(
         ):
             await heads.ask("eth_subscribe", "newHeads")
             await logs.ask("eth_subscribe", "logs", {})
-            await trunk.bring(left.blocks[1:])
+            await trunk.bring(left.blocks[common:])
             await heads.results(2)
             await logs.results(2)
-            await trunk.bring(right.blocks[1:])
-            expected = ["0x" + block.header.hash.hex() for block in right.blocks[1:]]
+            await trunk.bring(right.blocks[common:])
+            expected = [
+                "0x" + block.header.hash.hex() for block in right.blocks[common:]
+            ]
             assert [head["hash"] for head in await heads.results(3)] == expected
             told = [
                 (log["removed"], int(log["data"], 16)) for log in await logs.results(5)
@@ -291,83 +294,81 @@ _TOO_MANY = "too many arguments, want at most {}"
 _ADDRESS, _WORD = "0x" + "11" * 20, "0x" + "22" * 32
 
 
-@pytest.mark.parametrize(
-    ("method", "params", "code", "message"),
-    [
-        ("eth_subscribe", None, -32602, "non-array args"),
-        ("eth_subscribe", {}, -32602, "non-array args"),
-        ("eth_subscribe", [], -32602, _NO_NAME),
-        ("eth_subscribe", [None], -32602, _NO_NAME),
-        ("eth_subscribe", [1], -32602, _NO_NAME),
-        (
+WRONG_ARGUMENTS: list[tuple[str, Any, int, str]] = [
+    ("eth_subscribe", None, -32602, "non-array args"),
+    ("eth_subscribe", {}, -32602, "non-array args"),
+    ("eth_subscribe", [], -32602, _NO_NAME),
+    ("eth_subscribe", [None], -32602, _NO_NAME),
+    ("eth_subscribe", [1], -32602, _NO_NAME),
+    (
+        "eth_subscribe",
+        ["bogus", 1, 2],
+        -32601,
+        'no "bogus" subscription in eth name',
+    ),
+    ("eth_subscribe", ["newHeads", None], -32602, _TOO_MANY.format(1)),
+    ("eth_subscribe", ["syncing", False], -32602, _TOO_MANY.format(1)),
+    (
+        *("eth_subscribe", ["newPendingTransactions", 1, None], -32602),
+        _UNMARSHAL.format(1, "number", "bool"),
+    ),
+    (
+        *("eth_subscribe", ["newPendingTransactions", True, None], -32602),
+        _TOO_MANY.format(2),
+    ),
+    ("eth_subscribe", ["logs"], -32602, "missing value for required argument 1"),
+    ("eth_subscribe", ["logs", {}, None], -32602, _TOO_MANY.format(2)),
+    (
+        *("eth_subscribe", ["logs", []], -32602),
+        _UNMARSHAL.format(1, "array", "filters.input"),
+    ),
+    (
+        *("eth_subscribe", ["logs", {"topics": [["0x12"]]}], -32602),
+        "invalid argument 1: hex has invalid length 1 after decoding; expected 32",
+    ),
+    (
+        *("eth_subscribe", ["logs", {"Address": [None]}], -32602),
+        "invalid argument 1: non-string address at index 0",
+    ),
+    (
+        *("eth_subscribe", ["logs", {"toBlock": "pending"}], -32602),
+        "pending logs are not supported",
+    ),
+    (
+        *("eth_subscribe", ["logs", {"fromBlock": "0x5", "toBlock": "0x2"}]),
+        *(-32602, "invalid block range params"),
+    ),
+    (
+        *(
             "eth_subscribe",
-            ["bogus", 1, 2],
-            -32601,
-            'no "bogus" subscription in eth name',
+            ["logs", {"blockHash": _WORD, "toBlock": "0x2"}],
+            -32602,
         ),
-        ("eth_subscribe", ["newHeads", None], -32602, _TOO_MANY.format(1)),
-        ("eth_subscribe", ["syncing", False], -32602, _TOO_MANY.format(1)),
-        (
-            *("eth_subscribe", ["newPendingTransactions", 1, None], -32602),
-            _UNMARSHAL.format(1, "number", "bool"),
-        ),
-        (
-            *("eth_subscribe", ["newPendingTransactions", True, None], -32602),
-            _TOO_MANY.format(2),
-        ),
-        ("eth_subscribe", ["logs"], -32602, "missing value for required argument 1"),
-        ("eth_subscribe", ["logs", {}, None], -32602, _TOO_MANY.format(2)),
-        (
-            *("eth_subscribe", ["logs", []], -32602),
-            _UNMARSHAL.format(1, "array", "filters.input"),
-        ),
-        (
-            *("eth_subscribe", ["logs", {"topics": [["0x12"]]}], -32602),
-            "invalid argument 1: hex has invalid length 1 after decoding; expected 32",
-        ),
-        (
-            *("eth_subscribe", ["logs", {"Address": [None]}], -32602),
-            "invalid argument 1: non-string address at index 0",
-        ),
-        (
-            *("eth_subscribe", ["logs", {"toBlock": "pending"}], -32602),
-            "pending logs are not supported",
-        ),
-        (
-            *("eth_subscribe", ["logs", {"fromBlock": "0x5", "toBlock": "0x2"}]),
-            *(-32602, "invalid block range params"),
-        ),
-        (
-            *(
-                "eth_subscribe",
-                ["logs", {"blockHash": _WORD, "toBlock": "0x2"}],
-                -32602,
-            ),
-            "invalid argument 1: cannot specify both BlockHash and FromBlock/ToBlock",
-        ),
-        (
-            *("eth_subscribe", ["logs", {"address": [_ADDRESS] * 1001}], -32000),
-            "exceed max addresses or topics per search position",
-        ),
-        (
-            *("eth_subscribe", ["logs", {"topics": [[_WORD] * 1001]}], -32602),
-            "invalid argument 1: exceed max topics",
-        ),
-        ("eth_unsubscribe", None, -32602, "missing value for required argument 0"),
-        ("eth_unsubscribe", {}, -32602, "non-array args"),
-        ("eth_unsubscribe", [None], -32000, "subscription not found"),
-        ("eth_unsubscribe", [5, 5], -32602, _UNMARSHAL.format(0, "number", "rpc.ID")),
-        ("eth_unsubscribe", ["0x1", None], -32602, _TOO_MANY.format(1)),
-    ],
-)
-def test_wrong_arguments_are_refused_as_by_geth(
-    live: Live, method: str, params: Any, code: int, message: str
-) -> None:
+        "invalid argument 1: cannot specify both BlockHash and FromBlock/ToBlock",
+    ),
+    (
+        *("eth_subscribe", ["logs", {"address": [_ADDRESS] * 1001}], -32000),
+        "exceed max addresses or topics per search position",
+    ),
+    (
+        *("eth_subscribe", ["logs", {"topics": [[_WORD] * 1001]}], -32602),
+        "invalid argument 1: exceed max topics",
+    ),
+    ("eth_unsubscribe", None, -32602, "missing value for required argument 0"),
+    ("eth_unsubscribe", {}, -32602, "non-array args"),
+    ("eth_unsubscribe", [None], -32000, "subscription not found"),
+    ("eth_unsubscribe", [5, 5], -32602, _UNMARSHAL.format(0, "number", "rpc.ID")),
+    ("eth_unsubscribe", ["0x1", None], -32602, _TOO_MANY.format(1)),
+]
+
+
+def test_wrong_arguments_are_refused_as_by_geth(live: Live) -> None:
     async def scenario() -> None:
         async with await open_socket(live, await orm(live.new_key)) as node:
-            answer = await node.exchange({**request(method), "params": params})
-            assert answer["error"]["code"] == code
-            assert answer["error"]["message"].startswith(message)
+            for method, params, code, message in WRONG_ARGUMENTS:
+                answer = await node.exchange({**request(method), "params": params})
+                assert answer["error"]["code"] == code, params
+                assert answer["error"]["message"].startswith(message), params
 
     run(scenario())
 
@@ -386,7 +387,8 @@ def test_pending_transactions_of_an_upstream_are_sent(trunk: Trunk) -> None:
     kind, name = "newPendingTransactions", "0x" + "ab" * 32
 
     async def scenario(live: Live, upstream: UpstreamServer) -> None:
-        async with await open_socket(live, await orm(live.new_key)) as node:
+        key = await orm(live.new_key)
+        async with await open_socket(live, key, "pending") as node:
             hashes = await node.ask("eth_subscribe", kind)
             objects = await node.ask("eth_subscribe", kind, True)
             await until(lambda: any(upstream.sockets.values()))
@@ -400,11 +402,13 @@ def test_pending_transactions_of_an_upstream_are_sent(trunk: Trunk) -> None:
     with running_upstream() as upstream:
         upstream.methods["eth_blockNumber"] = "0x0"
         upstream.methods["eth_getTransactionByHash"] = lambda found: {"hash": found}
-        network = Network.objects.get(slug="net")
+        chains.import_blocks("pending", trunk.genesis, [])
+        network = Network.objects.get(slug="pending")
         # This happens before the service starts, which would notice it with a delay.
         add_upstream(network=network, url=upstream.url("ws"))
         with live_service() as live:
             run(scenario(live, upstream))
+        delete_network(network)
 
 
 def test_a_socket_is_closed_when_its_key_is_refused(trunk: Trunk, live: Live) -> None:
@@ -440,14 +444,21 @@ def test_a_socket_is_closed_when_its_key_is_refused(trunk: Trunk, live: Live) ->
         owner = await orm(lambda: api_key_of(spared).owner)
         await orm(lambda: switch_customer(user=owner, is_active=False))
         assert (await sockets[4].closed())[0] == 4401
+        await orm(lambda: switch_customer(user=owner, is_active=True))
 
     run(scenario())
 
 
-def test_a_socket_is_closed_when_its_network_is_removed(live: Live) -> None:
+def test_a_socket_is_closed_when_its_network_is_removed(
+    trunk: Trunk, live: Live
+) -> None:
+    chains.import_blocks("other", trunk.genesis, [])
+    with live.api("other") as api:
+        wait_until(lambda: api.send(request("eth_chainId")).status_code == 200)
+
     async def scenario() -> None:
-        async with await open_socket(live, await orm(live.new_key), "net") as node:
-            await orm(delete_network, await orm(Network.objects.get, slug="net"))
+        async with await open_socket(live, await orm(live.new_key), "other") as node:
+            await orm(delete_network, await orm(Network.objects.get, slug="other"))
             assert await node.closed() == (4401, "unknown network")
 
     run(scenario())
