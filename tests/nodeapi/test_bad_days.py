@@ -20,7 +20,7 @@ import psycopg
 import pytest
 
 from evm.blocks import decode_block
-from tests.support import sample, web
+from tests.support import commands, sample, web
 from tests.support.installation import Installation, installation
 from tests.support.live import JSON_HEADERS, Live, live_service, request
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
@@ -30,6 +30,8 @@ HEAD = "0x" + BLOCKS[-1].header.hash.hex()
 # Connections for look-ups, subscriptions and statistics.
 CONNECTIONS_OF_A_WORKER = 4 + 1 + 1
 QUERY_TIMEOUT = 3.0
+GROWN = 40
+"""Blocks of the network that grows."""
 PROBE_SECONDS = 1.5
 """Seconds after which each process has failed to connect again."""
 
@@ -306,20 +308,26 @@ def test_head_follows_an_import_and_is_always_complete(
     live: Live, own: Installation, tmp_path: Path
 ) -> None:
     """The network was imported before, so that it is not preparing."""
-    begun = tmp_path / "begun.rlp"
-    begun.write_bytes(sample.raw_blocks()[0])
     network = "--network", "growing", "--second", "--genesis", str(sample.GENESIS_FILE)
-    own.manage("import_chain", *network, str(begun))
+    chain, errors = tmp_path / "chain.rlp", tmp_path / "errors"
+    chain.write_bytes(sample.raw_blocks()[0])
+    own.manage("import_chain", *network, str(chain))
+    chain.write_bytes(b"".join(sample.raw_blocks()[:GROWN]))
     documents: dict[str, str] = {}
     names = ["0x" + block.header.hash.hex() for block in BLOCKS]
     hashes = [
         ["0x" + each.hash.hex() for each in block.transactions] for block in BLOCKS
     ]
-    importing = own.start_import("growing", "--second", "--batch", "1")
+    importing = commands.start(
+        *("import_chain", *network, "--batch", "1", str(chain)),
+        output=tmp_path / "output",
+        errors=errors,
+        environ=own.env,
+    )
     url = f"{live.base_url}/growing/v3/{live.secrets[0]}"
     newest, heads, deadline = 0, set(), time.monotonic() + 3 * PATIENCE_SECONDS
     with web.Client(headers=JSON_HEADERS) as client:
-        while newest < len(BLOCKS):
+        while newest < GROWN:
             assert time.monotonic() < deadline
             calls = [
                 request("eth_getBlockByNumber", "latest", True),
@@ -344,6 +352,5 @@ def test_head_follows_an_import_and_is_always_complete(
             known = documents.setdefault(found["hash"], json.dumps(found))
             assert known == json.dumps(found)
             heads.add(number)
-    _, lines = importing.communicate()
-    assert importing.returncode == 0, lines
+    assert importing.wait(PATIENCE_SECONDS) == 0, errors.read_text()
     assert len(heads) > 5

@@ -85,3 +85,29 @@ def read_settings(name: str, descriptor: int) -> None:
     write(
         descriptor, [getattr(settings, name), connection.settings_dict["NAME"], level]
     )
+
+
+def manage_in_terminal(*arguments: str) -> None:
+    """Run a management command that Ctrl-C ends, also in a background job of a shell."""
+    import manage
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    manage.main(*arguments)
+
+
+def follow(slug: str, head: str) -> None:
+    """Make a stored block the head of a network. head: its hash, in hexadecimal."""
+    from nodeapi.chain.forkchoice import Forkchoice
+    from tests.support import chains
+
+    with chains.following_importer(slug, None) as importer:
+        importer.follow(Forkchoice(bytes.fromhex(head), None, None))
+
+
+def run_follower(network: int) -> None:
+    """Run the follower of a network until SIGTERM."""
+    from nodeapi.follower.run import run_follower
+
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    run_follower(network, stop)

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,8 +20,6 @@ from config import services
 from config.embedded import postgres
 from server import forking
 from tests.support import commands, sample
-
-MANAGE = Path(__file__).resolve().parents[2] / "manage.py"
 
 
 class Installation:
@@ -41,20 +38,6 @@ class Installation:
     def manage(self, *arguments: str) -> str:
         """Run a management command; returns what it has printed."""
         return commands.checked(*arguments, environ=self.env, forks=self.forks)
-
-    def start_import(self, slug: str, *options: str) -> subprocess.Popen[str]:
-        """Begin to import the sample chain into a network."""
-        return subprocess.Popen(
-            [
-                *(sys.executable, str(MANAGE), "import_chain", "--network", slug),
-                *("--genesis", str(sample.GENESIS_FILE), *options),
-                str(sample.CHAIN_FILE),
-            ],
-            env={**os.environ, **self.env},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
 
     def new_key(self) -> str:
         """Issue a key for all networks."""

@@ -5,101 +5,131 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import subprocess
-import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import psutil
 import psycopg
 import pytest
+from django.db import connection as django_connection
 
 from networks.models import Network
 from nodeapi.chain.database import import_lock, importer_connection
 from nodeapi.chain.forkchoice import Forkchoice
+from server import forking
+from server.forking import Forked
 from tests.nodeapi.chain.trees import genesis, tree
-from tests.support import chains, sample
-from tests.support.installation import installation
+from tests.support import chains, commands, copies, sample
 from tests.support.service import test_database_url
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
-MANAGE = Path(__file__).resolve().parents[3] / "manage.py"
+NETWORK = "--network", "net", "--second", "--genesis", str(sample.GENESIS_FILE)
 
 
-def start_import(*options: str, env: dict[str, str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [
-            *(sys.executable, str(MANAGE), "import_chain", "--network", "net"),
-            *("--genesis", str(sample.GENESIS_FILE), *options),
-            str(sample.CHAIN_FILE),
-        ],
-        env={**os.environ, **env},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@pytest.fixture
+def start(tmp_path: Path) -> Callable[..., Forked]:
+    """Return a function that starts an import, whose messages are in `errors`."""
+
+    def started(*options: str) -> Forked:
+        return commands.start(
+            *("import_chain", *NETWORK, *options, str(sample.CHAIN_FILE)),
+            output=tmp_path / "output",
+            errors=tmp_path / "errors",
+            environ={"DATABASE_URL": test_database_url()},
+        )
+
+    return started
 
 
 def wait_for_head(
-    connection: psycopg.Connection[tuple[object, ...]], number: int
+    connection: psycopg.Connection[tuple[object, ...]], process: Forked, number: int
 ) -> None:
-    """Wait until the network's head has at least this number."""
+    """Wait until the head that a process imports has at least this number."""
 
     def is_reached() -> bool:
         row = connection.execute(
             "SELECT head_number FROM networks_network WHERE slug = 'net'"
         ).fetchone()
+        assert process.poll() is None
         return bool(row and isinstance(row[0], int) and row[0] >= number)
 
     wait_until(is_reached)
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_killed_import_goes_on_at_the_next_block() -> None:
-    env = {"DATABASE_URL": test_database_url()}
-    with importer_connection() as connection:
-        for target in (1, 50):
-            process = start_import("--batch", "1", env=env)
-            wait_for_head(connection, target)
-            process.kill()
-            process.communicate()
-    last = start_import(env=env)
-    _, lines = last.communicate()
-    assert last.returncode == 0, lines
-    chains.import_blocks("straight", sample.genesis(), sample.raw_blocks())
-    assert chains.rows("net") == chains.rows("straight")
-    assert chains.audit_all("net") == 101
-
-
 HELD_UP = """
     CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NEW; END $$;
+"""
+BLOCK_41 = """
     CREATE TRIGGER held_up BEFORE INSERT ON nodeapi_block
         FOR EACH ROW WHEN (NEW.number = 41) EXECUTE FUNCTION wait()
 """
-"""SQL: block the import before block 40 while another session holds the lock."""
+"""SQL: block the import before block 41 while another session holds the lock."""
 
 
-def test_an_import_whose_database_restarts_says_so_and_goes_on() -> None:
-    with installation() as own:
-        with own.connect() as connection:
-            connection.execute(HELD_UP)
-            connection.execute("SELECT pg_advisory_lock(7)")
-            process = own.start_import("net", "--batch", "1")
-            wait_for_head(connection, 40)
-            own.database.stop()
-        _, lines = process.communicate(timeout=PATIENCE_SECONDS)
-        assert process.returncode == 1
-        assert "the database failed: " in lines
-        assert "Traceback" not in lines
-        own.database.start()
-        again = own.start_import("net")
-        _, lines = again.communicate(timeout=PATIENCE_SECONDS)
-        assert again.returncode == 0, lines
-        assert "the head is 100" in lines
-        audited = own.manage("audit_state", "--network", "net")
-    assert "101 blocks of net audited, all state roots are correct" in audited
+@contextmanager
+def held_up(
+    connection: psycopg.Connection[tuple[object, ...]], trigger: str
+) -> Iterator[None]:
+    """Hold up what fires a trigger until the lock is released or the block ends."""
+    connection.execute(HELD_UP + trigger)
+    try:
+        connection.execute("SELECT pg_advisory_lock(7)")
+        yield
+    finally:
+        connection.execute("SELECT pg_advisory_unlock_all()")
+        connection.execute("DROP FUNCTION wait CASCADE")
+
+
+@contextmanager
+def shut_down(connection: psycopg.Connection[tuple[object, ...]]) -> Iterator[None]:
+    """End all other sessions of the database, and refuse new ones, as while it restarts."""
+    allow = f'ALTER DATABASE "{connection.info.dbname}" ALLOW_CONNECTIONS'
+    with psycopg.connect(
+        test_database_url(), dbname="postgres", autocommit=True
+    ) as outside:
+        outside.execute(f"{allow} false")
+        try:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            yield
+        finally:
+            outside.execute(f"{allow} true")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_import_that_is_killed_or_loses_its_database_goes_on_at_the_next_block(
+    start: Callable[..., Forked], tmp_path: Path
+) -> None:
+    copies.sample_chain("sample")
+    expected = chains.rows("sample")
+    errors = tmp_path / "errors"
+    with importer_connection() as connection:
+        process = start("--batch", "1")
+        wait_for_head(connection, process, 1)
+        process.kill()
+        process.wait()
+        with held_up(connection, BLOCK_41):
+            process = start("--batch", "1")
+            wait_for_head(connection, process, 40)
+            with shut_down(connection):
+                assert process.wait(PATIENCE_SECONDS) == 1
+                django_connection.close()
+        assert "the database failed: " in errors.read_text()
+        assert "Traceback" not in errors.read_text()
+        process = start("--batch", "1")
+        wait_for_head(connection, process, 60)
+        process.kill()
+        process.wait()
+    assert start().wait(PATIENCE_SECONDS) == 0, errors.read_text()
+    assert "the head is 100" in errors.read_text()
+    assert chains.rows("net") == expected
+    assert chains.audit_all("net") == 101
 
 
 def open_if_read(pipe: Path) -> int | None:
@@ -111,12 +141,7 @@ def open_if_read(pipe: Path) -> int | None:
         return None
 
 
-def handle_interrupts() -> None:
-    """Handle SIGINT in a new process, although a shell's background job ignores it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def is_blocked(process: subprocess.Popen[bytes]) -> bool:
+def is_blocked(process: Forked) -> bool:
     """Return whether a process sleeps for 0.1 s, as in a system call that blocks."""
     for _ in range(10):
         if psutil.Process(process.pid).status() != psutil.STATUS_SLEEPING:
@@ -135,13 +160,10 @@ def test_a_first_import_that_is_stopped_before_its_first_block(
     """It removes the network that it has created, unless it is killed."""
     pipe = tmp_path / "chain.rlp"
     os.mkfifo(pipe)  # the import waits for its first byte
-    env = {"DATABASE_URL": test_database_url()}
-    options = "--network", "net", "--genesis", str(sample.GENESIS_FILE)
-    process = subprocess.Popen(
-        [sys.executable, str(MANAGE), "import_chain", *options, str(pipe)],
-        env={**os.environ, **env},
-        stderr=subprocess.DEVNULL,
-        preexec_fn=handle_interrupts,
+    process = forking.shared.start(
+        "tests.support.forked:manage_in_terminal",
+        *("import_chain", *NETWORK, str(pipe)),
+        environ={**os.environ, "DATABASE_URL": test_database_url()},
     )
     writer = wait_until(partial(open_if_read, pipe))
     # A signal just before a blocking call would only be handled after the call.
@@ -153,16 +175,6 @@ def test_a_first_import_that_is_stopped_before_its_first_block(
     chains.import_blocks("net", sample.genesis(), sample.raw_blocks()[:3])
     assert chains.head("net")[0] == 3
 
-
-FOLLOW = """
-import sys
-import django
-django.setup()
-from nodeapi.chain.forkchoice import Forkchoice
-from tests.support import chains
-with chains.following_importer("net", None) as importer:
-    importer.follow(Forkchoice(bytes.fromhex(sys.argv[1]), None, None))
-"""
 
 HOLD_UP = {
     "insert": "CREATE TRIGGER held_up BEFORE INSERT ON nodeapi_reorganisation"
@@ -190,24 +202,19 @@ def test_a_reorganisation_that_is_killed_is_made_completely_or_not_at_all(
     )
     before = chains.rows("net")
     wanted = Forkchoice(nodes[head].hash, None, None)
-    with importer_connection() as connection:
-        connection.execute(HELD_UP.split("CREATE TRIGGER")[0] + HOLD_UP[where])
-        try:
-            connection.execute("SELECT pg_advisory_lock(7)")
-            process = subprocess.Popen(
-                [sys.executable, "-c", FOLLOW, nodes[head].hash.hex()],
-                env={**os.environ, "DATABASE_URL": test_database_url()},
-                cwd=MANAGE.parent,
-            )
-            wait_until(lambda: waits_for_lock(connection))
-            process.kill()
-            process.wait()
-            connection.execute("SELECT pg_advisory_unlock(7)")
-            network = chains.network_id(connection, "net")
-            with import_lock(connection, network, wait=True):
-                after = chains.rows("net")
-        finally:
-            connection.execute("DROP FUNCTION wait CASCADE")
+    with importer_connection() as connection, held_up(connection, HOLD_UP[where]):
+        process = forking.shared.start(
+            "tests.support.forked:follow",
+            *("net", nodes[head].hash.hex()),
+            environ={**os.environ, "DATABASE_URL": test_database_url()},
+        )
+        wait_until(lambda: waits_for_lock(connection))
+        process.kill()
+        process.wait()
+        connection.execute("SELECT pg_advisory_unlock(7)")
+        network = chains.network_id(connection, "net")
+        with import_lock(connection, network, wait=True):
+            after = chains.rows("net")
     if where == "insert":
         assert after == before
     with chains.following_importer("net", None) as importer:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,11 +15,10 @@ from nodeapi.deletion import requests
 from nodeapi.deletion.progress import decode
 from nodeapi.deletion.requests import request_deletion, tables_of
 from nodeapi.models import AccountVersion, StorageVersion
-from tests.support import chains, sample
+from server.forking import Forked
+from tests.support import chains, commands, sample
 from tests.support.service import test_database_url
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
-
-MANAGE = Path(__file__).resolve().parents[3] / "manage.py"
 
 BLOCKS = 12
 
@@ -39,20 +36,20 @@ HELD_UP = f"""
 """
 
 
-def start() -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, str(MANAGE), "delete_network", "gone", "--resume"],
-        env={**os.environ, "DATABASE_URL": test_database_url()},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+def start(folder: Path) -> Forked:
+    """Continue the deletion, whose messages are in the folder."""
+    return commands.start(
+        *("delete_network", "gone", "--resume"),
+        output=folder / "output",
+        errors=folder / "errors",
+        environ={"DATABASE_URL": test_database_url()},
     )
 
 
-def kill(process: subprocess.Popen[str]) -> None:
-    assert process.poll() is None, process.communicate()
+def kill(process: Forked) -> None:
+    assert process.poll() is None
     process.kill()
-    process.communicate()
+    process.wait()
 
 
 def deleted(table: str) -> int:
@@ -80,7 +77,7 @@ def add_versions(network: Network) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_killed_deletion_goes_on_and_counts_each_row_once(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     # Other tests can leave tables of any size, whose rows would be estimated.
     monkeypatch.setattr(requests, "COUNTED_BYTES", sys.maxsize)
@@ -94,19 +91,18 @@ def test_killed_deletion_goes_on_and_counts_each_row_once(
     stated = {one.table: one.about for one in tables_of(gone)}
     accounts, slots = AccountVersion._meta.db_table, StorageVersion._meta.db_table
     for target in (1, 12_000):  # at a random time, between two batches or within one
-        process = start()
+        process = start(tmp_path)
         wait_until(lambda least=target: deleted(accounts) >= least)
         kill(process)
     with psycopg.connect(test_database_url(), autocommit=True) as holder:
         holder.execute(HELD_UP)
         try:
-            kill_within_a_batch(holder, slots)
+            kill_within_a_batch(holder, slots, tmp_path)
         finally:
             holder.execute("DROP FUNCTION held_up CASCADE")
-    last = start()
-    printed, lines = last.communicate(timeout=PATIENCE_SECONDS)
-    assert last.returncode == 0, lines
-    assert printed.endswith("gone: deleted\n")
+    status = start(tmp_path).wait(PATIENCE_SECONDS)
+    assert status == 0, (tmp_path / "errors").read_text()
+    assert (tmp_path / "output").read_text().endswith("gone: deleted\n")
     assert list(Network.objects.values_list("slug", flat=True)) == ["kept"]
     assert not AccountVersion.objects.filter(network_id=gone.pk).exists()
     assert not StorageVersion.objects.filter(network_id=gone.pk).exists()
@@ -116,12 +112,12 @@ def test_killed_deletion_goes_on_and_counts_each_row_once(
 
 
 def kill_within_a_batch(
-    holder: psycopg.Connection[tuple[object, ...]], table: str
+    holder: psycopg.Connection[tuple[object, ...]], table: str, folder: Path
 ) -> None:
     """Kill the job after it has deleted rows of a batch and before the commit."""
     rows = StorageVersion.objects.count()
     holder.execute("SELECT pg_advisory_lock(%s)", (LOCK,))
-    process = start()
+    process = start(folder)
 
     def is_held_up() -> bool:
         waiting = holder.execute(

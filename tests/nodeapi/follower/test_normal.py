@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -17,6 +14,8 @@ from nodeapi.models import Block, ImportTiming
 from outbox.models import Stream
 from outbox.streams import blocks
 from samples.builder import ChainBuilder
+from server import forking
+from server.forking import Forked
 from tests.nodeapi.follower.conftest import StartNode
 from tests.nodeapi.follower.net import SLUG, Net
 from tests.support import chains, sample
@@ -28,8 +27,6 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("patient"),
 ]
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_01_start_at_genesis_catch_up_and_stay(
@@ -70,27 +67,13 @@ def test_01_start_at_genesis_catch_up_and_stay(
     assert list(numbers.values_list("number", flat=True)) == list(range(304))
 
 
-FOLLOWER = """
-import signal, sys, threading
-import django
-django.setup()
-from nodeapi.follower.run import run_follower
-
-stop = threading.Event()
-signal.signal(signal.SIGTERM, lambda *_: stop.set())
-run_follower(int(sys.argv[1]), stop)
-"""
-
-
-def start_follower(net: Net) -> subprocess.Popen[bytes]:
+def start_follower(net: Net) -> Forked:
     """Run a follower in a separate process."""
-    env = {
-        **os.environ,
-        "DATABASE_URL": test_database_url(),
-        "DJANGO_SETTINGS_MODULE": "config.settings",
-    }
-    command = [sys.executable, "-c", FOLLOWER, str(net.id)]
-    return subprocess.Popen(command, env=env, cwd=ROOT, stderr=subprocess.PIPE)
+    return forking.shared.start(
+        "tests.support.forked:run_follower",
+        net.id,
+        environ={**os.environ, "DATABASE_URL": test_database_url()},
+    )
 
 
 def test_02_kill_anywhere_and_resume(start_node: StartNode) -> None:
@@ -101,12 +84,11 @@ def test_02_kill_anywhere_and_resume(start_node: StartNode) -> None:
         process = start_follower(net)
         net.wait(lambda number=number: net.head()[0] >= number)
         process.kill()
-        process.communicate()
+        process.wait()
     last = start_follower(net)
     net.wait_for(chain.blocks[-1])
     last.send_signal(signal.SIGTERM)
-    _, lines = last.communicate(timeout=PATIENCE_SECONDS)
-    assert last.returncode == 0, lines
+    assert last.wait(PATIENCE_SECONDS) == 0
     chains.import_blocks("straight", genesis_of(), chain.blocks)
     assert chains.rows(SLUG) == chains.rows("straight")
 
@@ -119,7 +101,7 @@ def test_02_a_standby_takes_over(start_node: StartNode) -> None:
     net.wait_for(chain.blocks[-1])
     with net.followed():
         active.kill()
-        active.communicate()
+        active.wait()
         grow(chain, 1)
         net.wait_for(node.show(chain))
 
