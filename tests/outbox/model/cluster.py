@@ -6,8 +6,6 @@ import contextlib
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -25,10 +23,13 @@ from config.embedded.postgres import NAME, PostgresServer
 from config.embedded.postgres import address as postgres_address
 from config.embedded.redis import RedisServer
 from config.embedded.redis import address as redis_address
+from server.forking import Forked, ForkServer
 from tests.outbox.model.facts import QUIET, is_outage
 from tests.outbox.model.history import Incarnation, Outage
 from tests.support import leftovers
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
+
+_MEMBER = "tests.outbox.model.member"
 
 _TABLES = """
 CREATE TABLE model_fact (stream text NOT NULL, subject text NOT NULL);
@@ -45,9 +46,21 @@ CREATE TABLE model_gone (
 class Running:
     """A member's process."""
 
-    process: subprocess.Popen[bytes]
+    process: Forked
+    commands: int
+    """Descriptor of the pipe for its commands, which is closed when it has to end."""
     log: Path
     starts: int
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.end_commands()
+
+    def end_commands(self) -> None:
+        if self.commands >= 0:
+            os.close(self.commands)
+            self.commands = -1
 
 
 @dataclass
@@ -68,6 +81,7 @@ class Cluster:
     def __post_init__(self) -> None:
         self.postgres = PostgresServer(self.folder)
         self.redis = RedisServer(self.folder)
+        self._forks = ForkServer(_MEMBER, self._environ())
 
     # Services
 
@@ -136,15 +150,17 @@ class Cluster:
             "MODEL_SEED": seed,
             "MODEL_MESSAGE_FAULTS": str(self.rate),
         }
-        module = [sys.executable, "-m", "tests.outbox.model.member"]
+        theirs, commands = os.pipe()
         with errors.open("wb") as output:
-            process = subprocess.Popen(
-                [*module, str(index), seed, str(log), str(self.rate)],
-                env=environ,
-                stdin=subprocess.PIPE,
-                stderr=output,
+            process = self._forks.start(
+                f"{_MEMBER}:main",
+                *(index, seed, str(log), self.rate),
+                descriptors=[theirs],
+                environ=environ,
+                errors=output.fileno(),
             )
-        self._members[index] = Running(process, log, starts)
+        os.close(theirs)
+        self._members[index] = Running(process, commands, log, starts)
         self._incarnations.append(Incarnation(index, log))
 
     def wait_for_member(self, index: int) -> None:
@@ -157,29 +173,20 @@ class Cluster:
         running = self._members[index]
         incarnation = next(i for i in self._incarnations if i.log == running.log)
         incarnation.killed_at = time.monotonic()
-        running.process.kill()
-        running.process.wait()
-        assert running.process.stdin is not None
-        running.process.stdin.close()
+        running.kill()
 
     def kill_members(self) -> None:
         for running in self._members.values():
-            running.process.kill()
-            running.process.wait()
-            if running.process.stdin is not None:
-                running.process.stdin.close()
+            running.kill()
 
     def stop_writing(self) -> None:
         for running in self._members.values():
-            assert running.process.stdin is not None
-            running.process.stdin.write(QUIET.encode() + b"\n")
-            running.process.stdin.flush()
+            os.write(running.commands, QUIET.encode() + b"\n")
 
     def stop_members(self) -> list[Incarnation]:
         """Stop all members. Return all their processes, in the order of their starts."""
         for running in self._members.values():
-            assert running.process.stdin is not None
-            running.process.stdin.close()
+            running.end_commands()
         for running in self._members.values():
             assert running.process.wait(PATIENCE_SECONDS) == 0, self._errors(running)
         return self._incarnations
@@ -200,17 +207,19 @@ class Cluster:
             starting.start()
             stack.callback(starting.join)
             self.postgres.start()
-            subprocess.run(
-                [sys.executable, "-m", "django", "migrate", "--skip-checks", "-v0"],
-                env=self._environ(),
-                check=True,
+            migrated = self._forks.start(
+                "django.core.management:call_command",
+                *("migrate", "--skip-checks", "-v0"),
+                environ=self._environ(),
             )
+            assert migrated.wait(PATIENCE_SECONDS) == 0
         with self.connect() as opened:
             opened.execute(_TABLES)
 
     def clear(self) -> None:
         """Kill the members that still run, and stop the services."""
         self.kill_members()
+        self._forks.close()
         self.redis.stop()
         self.postgres.stop()
 

@@ -1,6 +1,6 @@
 """A process of the model: it writes to streams, follows all of them, and logs both.
 
-It reads commands from its standard input, and ends when that is closed.
+It is forked, reads commands from a pipe, and ends when that is closed.
 """
 
 from __future__ import annotations
@@ -8,16 +8,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-import django
+from config.start import read_settings
 
-django.setup()
+read_settings()
 
 import psycopg  # noqa: E402
 from channels.layers import channel_layers  # noqa: E402
@@ -39,6 +38,7 @@ from tests.outbox.model.facts import (  # noqa: E402
     plan,
 )
 
+after_fork = read_settings
 CONNINFO = os.environ["DATABASE_URL"]
 
 TICK_SECONDS = 0.05
@@ -179,8 +179,11 @@ class View:
 class Member:
     """The follower and the writers of a process."""
 
-    def __init__(self, index: int, seed: str, path: str, rate: float) -> None:
+    def __init__(
+        self, index: int, seed: str, path: str, rate: float, commands: int
+    ) -> None:
         self.log = Log(path)
+        self._commands = commands
         self.rate = rate
         self.random = Random(f"{seed} follower")
         self._seed = seed
@@ -229,7 +232,7 @@ class Member:
         reader = asyncio.StreamReader()
         loop = asyncio.get_running_loop()
         await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(self._commands)
         )
         while line := await reader.readline():
             if line.decode().strip() == QUIET:
@@ -340,10 +343,6 @@ class PsycopgWriter:
                 raise Undo
 
 
-def main(index: str, seed: str, path: str, rate: str) -> None:
-    """Run a member until its standard input is closed."""
-    asyncio.run(Member(int(index), seed, path, float(rate)).run())
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def main(index: int, seed: str, path: str, rate: float, commands: int) -> None:
+    """Run a member. commands: descriptor of a pipe, until whose end it runs."""
+    asyncio.run(Member(index, seed, path, rate, commands).run())
