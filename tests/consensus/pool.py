@@ -21,7 +21,8 @@ from tests.consensus.verdict import Status, Verdict
 
 _POLL_SECONDS = 1.0
 
-_processes = get_context("spawn")
+_processes = get_context("forkserver")
+_processes.set_forkserver_preload(["tests.consensus.files"])
 
 
 @dataclass(frozen=True, slots=True)
