@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +14,7 @@ from networks.models import Network, Upstream
 from networks.services import add_upstream
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.networks import open_network
+from server import forking
 from server.forking import Forked
 from tests.support import commands
 from tests.support.alive import is_alive
@@ -29,33 +28,6 @@ from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-KEEPER = """
-import subprocess
-import sys
-import django
-django.setup()
-from config.management import followers, serving
-
-follower, folder, *slugs = sys.argv[1:]
-start = lambda slug: subprocess.Popen(
-    [sys.executable, "-c", follower, folder, slug], stdin=subprocess.PIPE
-)
-serving.leave_on_signals()
-followers.keep_followers(slugs, start)
-"""
-"""A program that runs `keep_followers` with another program as the follower."""
-
-FOLLOWER = """
-import os, sys, time
-from server.lifeline import end_with_parent
-
-folder, slug = sys.argv[1:]
-end_with_parent()
-with open(f"{folder}/{slug}", "a") as file:
-    file.write(f"{os.getpid()}\\n")
-time.sleep(3600)
-"""
-
 
 class Keeper:
     """A running `keep_followers`, whose followers write their process ids to files."""
@@ -63,16 +35,12 @@ class Keeper:
     def __init__(self, folder: Path, slugs: tuple[str, ...], url: str) -> None:
         self._folder = folder
         self.log = folder / "log"
-        environ = {
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "config.settings",
-            "DATABASE_URL": url,
-        }
         with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", KEEPER, FOLLOWER, str(folder), *slugs],
-                env=environ,
-                stderr=log,
+            self.process = forking.shared.start(
+                "tests.support.forked:keep_followers",
+                *(str(folder), *slugs),
+                environ={**os.environ, "DATABASE_URL": url},
+                errors=log.fileno(),
             )
 
     def started(self, slug: str) -> list[int]:

@@ -19,16 +19,9 @@ import pytest
 from config.embedded import places
 from config.embedded.postgres import PostgresServer
 from config.embedded.redis import RedisServer
+from server import forking
 from tests.support import commands
-from tests.support.waiting import wait_until
-
-USER = """
-import sys
-from config import services
-with services.running(restart={restart}):
-    print("up", flush=True)
-    sys.stdin.read()
-"""
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 
 @pytest.fixture
@@ -53,36 +46,45 @@ class User:
     """
 
     def __init__(self, var_dir: Path, *, restart: bool = False) -> None:
-        environ = {**os.environ, "VAR_DIR": str(var_dir)}
-        environ.pop("DATABASE_URL", None)
-        environ.pop("REDIS_URL", None)
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", USER.format(restart=restart)],
-            env=environ,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+        environ = {"VAR_DIR": str(var_dir), "DATABASE_URL": "", "REDIS_URL": ""}
+        (output, stdout), (errors, stderr), (until, pipe) = (os.pipe() for _ in "123")
+        self._process = forking.shared.start(
+            "tests.support.forked:use_services",
+            "restart" if restart else "",
+            descriptors=[until],
+            environ={**os.environ, **environ},
+            output=stdout,
+            errors=stderr,
         )
+        for theirs in (stdout, stderr, until):
+            os.close(theirs)
+        self._output, self._errors = os.fdopen(output), os.fdopen(errors)
+        self._pipe = os.fdopen(pipe, "w")
 
     def __enter__(self) -> User:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self.process.kill()
-        self.process.communicate()
+        self.kill()
+        for opened in (self._output, self._errors, self._pipe):
+            opened.close()
 
     def is_up(self) -> bool:
-        return self.process.stdout.readline() == "up\n"
+        return self._output.readline() == "up\n"
 
-    def leave(self) -> int:
-        _, complaint = self.process.communicate()
-        assert complaint == ""
-        return self.process.returncode
+    def leave(self) -> tuple[int, str]:
+        """Let the process end. Return its exit status and its log."""
+        self._pipe.close()
+        return self.ended()
+
+    def ended(self) -> tuple[int, str]:
+        """Wait until the process has ended. Return its exit status and its log."""
+        log = self._errors.read()
+        return self._process.wait(PATIENCE_SECONDS), log
 
     def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
+        self._process.kill()
+        self._process.wait()
 
 
 def postgres_pid(var_dir: Path) -> int | None:
@@ -132,11 +134,11 @@ def test_the_last_one_out_stops_what_the_first_one_started(folder):
         assert first.is_up()
         assert second.is_up()
         pid = postgres_pid(folder)
-        assert first.leave() == 0
+        assert first.leave() == (0, "")
         assert postgres_pid(folder) == pid
         assert redis_runs(folder)
         assert query(folder, "SELECT 1") == (1,)
-        assert second.leave() == 0
+        assert second.leave() == (0, "")
         assert postgres_pid(folder) is None
         assert not redis_runs(folder)
 
@@ -145,7 +147,7 @@ def test_users_that_come_at_once_share_one_server(folder):
     with User(folder) as first, User(folder) as second, User(folder) as third:
         assert all(user.is_up() for user in (first, second, third))
         assert query(folder, "SELECT 1") == (1,)
-        assert [user.leave() for user in (first, second, third)] == [0, 0, 0]
+        assert [user.leave() for user in (first, second, third)] == 3 * [(0, "")]
     assert postgres_pid(folder) is None
 
 
@@ -158,7 +160,7 @@ def test_services_of_a_killed_user_are_taken_over_and_then_stopped(folder):
     with User(folder) as second:
         assert second.is_up()
         assert postgres_pid(folder) == pid
-        assert second.leave() == 0
+        assert second.leave() == (0, "")
     assert postgres_pid(folder) is None
     assert not redis_runs(folder)
 
@@ -178,7 +180,7 @@ def test_what_was_committed_survives_the_killing_of_everything(folder):
     with User(folder) as second:
         assert second.is_up()
         assert query(folder, "SELECT value FROM kept") == (7,)
-        assert second.leave() == 0
+        assert second.leave() == (0, "")
 
 
 def test_one_of_several_users_restarts_services_that_were_killed(folder):
@@ -199,8 +201,8 @@ def test_one_of_several_users_restarts_services_that_were_killed(folder):
         assert query(folder, "SELECT value FROM kept") == (7,)
         assert postgres_pid(folder) != killed["postgres"]
         assert redis_pid(folder) != killed["redis"]
-        assert starter.leave() == 0
-        log = "".join(user.process.communicate()[1] for user in (first, second))
+        assert starter.leave() == (0, "")
+        log = "".join(user.leave()[1] for user in (first, second))
         assert log.count("the embedded PostgreSQL has exited and is restarted") == 1
         assert log.count("the embedded Redis has exited and is restarted") == 1
     assert postgres_pid(folder) is None
@@ -219,8 +221,8 @@ def test_redis_is_restarted_while_postgresql_can_not_be(folder):
         assert postgres_pid(folder) is None
         settings.write_text(working)
         wait_until(lambda: accepts(folder))
-        _, log = user.process.communicate()
-        assert user.process.returncode == 0
+        status, log = user.leave()
+        assert status == 0
     assert log.count("the embedded Redis has exited and is restarted") == 1
 
 
@@ -234,7 +236,7 @@ def test_a_half_made_cluster_is_made_anew(folder):
     (draft / "PG_VERSION").write_text("18\n")
     with User(folder) as user:
         assert user.is_up()
-        assert user.leave() == 0
+        assert user.leave() == (0, "")
     assert not draft.exists()
 
 
@@ -245,7 +247,7 @@ def test_a_var_dir_too_long_for_sockets_works(folder):
         sockets = places.socket_dir(deep)
         assert sockets.stat().st_mode & 0o777 == 0o700
         assert query(deep, "SELECT 1") == (1,)
-        assert user.leave() == 0
+        assert user.leave() == (0, "")
     assert not sockets.exists()
 
 
@@ -255,8 +257,8 @@ def test_a_socket_folder_of_another_user_is_refused(folder):
     sockets.write_text("in the way")
     try:
         with User(deep) as user:
-            _, complaint = user.process.communicate()
-        assert user.process.returncode != 0
+            status, complaint = user.ended()
+        assert status != 0
         assert "belongs to another user" in complaint
     finally:
         sockets.unlink()
@@ -270,7 +272,7 @@ def test_root_needs_no_open_folder(folder):
         assert user.is_up()
         owner = Path(f"/proc/{postgres_pid(private / 'var')}").stat().st_uid
         assert owner != 0
-        assert user.leave() == 0
+        assert user.leave() == (0, "")
     assert private.stat().st_mode & 0o777 == 0o700
 
 

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from server import forking
+from server.lifeline import end_with_parent
 
 
 def write(descriptor: int, value: object) -> None:
@@ -66,6 +67,36 @@ def sleep() -> None:
 def until_alone() -> None:
     """Return at the end of standard input."""
     sys.stdin.read()
+
+
+def use_services(restart: str, pipe: int) -> None:
+    """Use the embedded services until the end of a pipe.
+
+    restart: restart those that die, unless empty.
+    """
+    from config import services
+
+    with services.running(restart=bool(restart)):
+        print("up", flush=True)
+        os.read(pipe, 1)
+
+
+def keep_followers(folder: str, *slugs: str) -> None:
+    """Run `keep_followers` with a process that writes its id to `folder/SLUG`."""
+    from config.management import followers, serving
+
+    def start(slug: str) -> forking.Forked:
+        return forking.shared.start("tests.support.forked:follow", folder, slug)
+
+    serving.leave_on_signals()
+    followers.keep_followers(slugs, start)
+
+
+def follow(folder: str, slug: str) -> None:
+    end_with_parent()
+    with open(f"{folder}/{slug}", "a") as file:
+        file.write(f"{os.getpid()}\n")
+    sleep()
 
 
 def fork(descriptor: int) -> None:
