@@ -86,13 +86,14 @@ def keep_followers(folder: str, *slugs: str) -> None:
     from config.management import followers, serving
 
     def start(slug: str) -> forking.Forked:
-        return forking.shared.start("tests.support.forked:follow", folder, slug)
+        return forking.shared.start("tests.support.forked:write_id", folder, slug)
 
     serving.leave_on_signals()
     followers.keep_followers(slugs, start)
 
 
-def follow(folder: str, slug: str) -> None:
+def write_id(folder: str, slug: str) -> None:
+    """Write the id of this process to `folder/SLUG`, and sleep."""
     end_with_parent()
     with open(f"{folder}/{slug}", "a") as file:
         file.write(f"{os.getpid()}\n")
