@@ -9,8 +9,9 @@ gets the same load in turn. A ratio is the median of the rounds' ratios.
 from __future__ import annotations
 
 import os
+import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
@@ -45,7 +46,6 @@ from bench.servers import (
     serving_ceiling,
     split_cores,
 )
-from bench.settling import settle
 from bench.token_chain import build_and_import
 from bench.turns import Say, rounds
 from keys.limiter.gcra import MAX_RATE
@@ -230,3 +230,43 @@ def answer_size(port: int, path: str, case: Case) -> int:
             raise LoadFailed(f"{case.name} was answered with {response.status}")
     connection.close()
     return max(round(mean(sizes)), SMALLEST)
+
+
+MEMINFO = Path("/proc/meminfo")
+
+_STILL_KIB = 16 * 1024
+"""A round that allocates less new memory than this counts as warm."""
+
+_STILL_ROUNDS = 2
+"""Consecutive warm rounds needed. A single one can be caused by another process that
+frees memory."""
+
+MAX_SECONDS = 5.0
+"""Time limit. A load that allocates memory for longer does so for another reason."""
+
+
+def settle(run_round: Callable[[], object]) -> bool:
+    """Run unmeasured rounds of a load until they allocate no more memory.
+
+    Return whether this happened within MAX_SECONDS. If the page cache fills all memory,
+    hardly any can be allocated, and this ends early.
+    """
+    deadline = time.monotonic() + MAX_SECONDS
+    least = _free_kib()
+    still = 0
+    while time.monotonic() < deadline:
+        run_round()
+        free = _free_kib()
+        still = still + 1 if least - free < _STILL_KIB else 0
+        least = min(least, free)
+        if still == _STILL_ROUNDS:
+            return True
+    return False
+
+
+def _free_kib() -> int:
+    """Return the free memory in KiB: neither used, nor cache, nor in a core's list."""
+    free = next(
+        line for line in MEMINFO.read_text().splitlines() if line.startswith("MemFree:")
+    )
+    return int(free.split()[1])

@@ -19,11 +19,10 @@ from statistics import median
 from bench.endpoint import Loads, answer_size, hot_and_cold, server_rows
 from bench.keys import new_key
 from bench.loadgen import Job, loadgen
-from bench.long_trace import LONG_SLUG, add_long_trace
 from bench.questions import Case, call
 from bench.rows import Row, median_ratio
 from bench.servers import CEILING, Target, split_cores
-from bench.token_chain import build_and_import
+from bench.token_chain import build_and_import, genesis_of, import_chain, write_chain
 from bench.turns import Say, rounds
 from evm.execution import BlockExecution
 from evm.headers import ZERO_HASH
@@ -33,6 +32,9 @@ from nodeapi.chain.database import importer_connection
 from nodeapi.chain.networks import open_network, stored_config
 from nodeapi.chain.replay import find_origin
 from nodeapi.models import Block
+from samples.assembler import assemble
+from samples.builder import ChainBuilder
+from samples.signers import Signer
 
 SLUG = "bench-traces"
 HOLDERS, BLOCKS, TRANSFERS = 1_000, 20, 200
@@ -238,3 +240,37 @@ def download(port: int, path: str, body: bytes) -> tuple[float, float, int]:
         return first, time.perf_counter() - start, size
     finally:
         connection.close()
+
+
+LONG_SLUG = "bench-long-trace"
+CALLS = 160
+"""Calls of the identity contract, whose output is as long as its input."""
+CALL_BYTES = 2**14
+
+_ECHO = b"\x71" * 20
+_CODE = assemble(
+    f"""
+    PUSH 32 PUSH 32 PUSH {CALL_BYTES} CALLDATACOPY   ; []   something to send
+    PUSH 0 CALLDATALOAD                              ; [calls left]
+    next:
+    PUSH 0 PUSH 0 PUSH {CALL_BYTES} PUSH 0           ; [calls left, out, in]
+    PUSH 4 GAS STATICCALL POP                        ; [calls left]
+    PUSH 1 SWAP1 SUB DUP1 PUSH @next JUMPI           ; [calls left - 1]
+    STOP
+    """
+)
+
+
+def add_long_trace(folder: Path) -> str:
+    """Build and import the chain; return the hash of its block in hex."""
+    caller = Signer("caller")
+    genesis = genesis_of([caller])
+    genesis["alloc"][f"0x{_ECHO.hex()}"] = {
+        "balance": "0x0",
+        "code": f"0x{_CODE.hex()}",
+    }
+    chain = ChainBuilder(genesis)
+    chain.send(caller, _ECHO, CALLS.to_bytes(32, "big"), gas=2_000_000)
+    block = chain.block()
+    import_chain(write_chain(folder, genesis, chain), LONG_SLUG)
+    return f"0x{block.header.hash.hex()}"

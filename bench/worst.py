@@ -8,11 +8,16 @@ records and commits each block to PostgreSQL, as in production.
 
 from __future__ import annotations
 
+import errno
+import json
 import os
-from contextlib import AbstractContextManager, nullcontext
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from typing import BinaryIO
 
-from bench.geth import Geth, geth_import
 from bench.racers import racer
 from bench.rows import Row
 from bench.token_chain import in_folder
@@ -20,6 +25,82 @@ from bench.turns import Say
 from bench.worst_chain import LOADS, build_in_process
 from bench.worst_loads import Load
 from evm.blocks import decode_block
+
+IMPORTED = ("Imported new potential chain segment", "Imported new chain segment")
+
+
+class Geth:
+    """A running `geth import` that waits for its next block."""
+
+    def __init__(self, process: subprocess.Popen[str], pipes: list[Path]) -> None:
+        self._process = process
+        self._pipes = iter(pipes)
+        self._last_line = ""
+
+    def speed(self, block: bytes) -> float:
+        """Let geth import the next block, and return the speed in Mgas/s.
+
+        block: RLP. Raises: RuntimeError if geth rejects it or ends.
+        """
+        with self._open(next(self._pipes)) as pipe:
+            pipe.write(block)
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self._last_line = line
+            entry = json.loads(line) if line.startswith("{") else {}
+            if entry.get("msg") in IMPORTED:
+                return float(entry["mgasps"])
+            if entry.get("lvl") in ("error", "eror", "crit"):
+                break
+        raise RuntimeError(f"geth did not import a block: {self._last_line.strip()}")
+
+    def _open(self, path: Path) -> BinaryIO:
+        """Open a pipe once geth reads from it. Raises: RuntimeError if geth has ended."""
+        while self._process.poll() is None:
+            try:
+                pipe = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError as error:
+                if error.errno != errno.ENXIO:
+                    raise
+                time.sleep(0.01)
+            else:
+                os.set_blocking(pipe, True)
+                return os.fdopen(pipe, "wb")
+        raise RuntimeError(f"geth ended: {self._last_line.strip()}")
+
+
+@contextmanager
+def geth_import(
+    binary: str, genesis: Path, blocks: int, folder: Path
+) -> Iterator[Geth]:
+    """Start geth with a genesis.json during a `with` block.
+
+    blocks: the number of blocks that will be imported.
+    folder: geth's data directory, which must not exist yet.
+    """
+    folder.mkdir(parents=True)
+    data = ("--datadir", str(folder / "data"), "--db.engine", "pebble")
+    subprocess.run(
+        [binary, "--verbosity", "1", "init", *data, str(genesis)], check=True
+    )
+    pipes = [folder / f"block-{number}" for number in range(blocks)]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    process = subprocess.Popen(
+        [binary, "import", "--log.format", "json", *data, *map(str, pipes)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield Geth(process, pipes)
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stderr is not None
+        process.stderr.close()
+
 
 LEAST_SPEED = 6.0
 """Mgas/s. At this speed, a block of 60 Mgas is imported in 10 s; blocks are 12 s apart."""

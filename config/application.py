@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 from channels.routing import URLRouter
 from django.conf import settings
+from django.db import connections
 from django.urls import re_path
 
 from config.chain_metrics import ChainMetrics
-from config.database_pool import DatabasePool
-from config.gateway import Gateway, refuse
+from config.gateway import Gateway, LazyPart, refuse
 from config.health import Health, Readiness, livez
 from config.logs import catch_everything
 from config.metrics import Metrics
@@ -29,6 +32,18 @@ from wallets.nodes.page_node import with_node
 from wallets.serving.wallet import build_wallet
 from wallets.sockets.hub import Hub
 from wallets.sockets.inbox import Inboxes
+
+
+class DatabasePool(LazyPart):
+    """The pool of `config.services.with_pool`, as a part of the application."""
+
+    async def stop(self) -> None:
+        """Close all connections of the pool."""
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        database: Any = connections["default"]
+        database.close_pool()
 
 
 def build() -> Gateway:

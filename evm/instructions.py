@@ -3,7 +3,7 @@
 The tables map py-evm's logic functions to ours. If a fork or a tracer has replaced the
 function of an opcode, its function is used. Instructions whose price depends on the fork
 take it from the fork's gas table; see `priced_instructions`. tests/evm compare each function with
-py-evm's. `evm.arithmetic` and `evm.readings` contain instructions that need only the
+py-evm's. `evm.arithmetic` and `evm.interpreter` contain instructions that need only the
 stack or read a property.
 """
 

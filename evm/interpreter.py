@@ -7,6 +7,7 @@ by the opcodes' logic functions, so an opcode that was wrapped or replaced is ca
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from eth.exceptions import (
     InvalidJumpDestination,
     VMError,
 )
-from eth.vm.logic import duplication, flow, stack, swap
+from eth.vm.logic import block, context, duplication, flow, memory, stack, swap
 from eth.vm.logic.invalid import InvalidOpcode
 from eth.vm.opcode import _FastOpcode
 
@@ -26,8 +27,38 @@ from evm.arithmetic import ARITHMETIC
 from evm.code import JUMPDEST, PUSH1, STOP, jump_destinations
 from evm.frame_errors import OutOfConstantGas
 from evm.instructions import ENDINGS, FRAME_OPERATIONS
-from evm.readings import READINGS
 from evm.stack_limit import STACK_LIMIT
+
+READINGS: dict[Any, Callable[[Any], int]] = {
+    context.address: lambda frame: int.from_bytes(frame.msg.storage_address, "big"),
+    context.origin: lambda frame: int.from_bytes(
+        frame.transaction_context.origin, "big"
+    ),
+    context.caller: lambda frame: int.from_bytes(frame.msg.sender, "big"),
+    context.callvalue: lambda frame: frame.msg.value,
+    context.calldatasize: lambda frame: len(frame.msg.data),
+    context.codesize: lambda frame: len(frame.code.raw),
+    context.gasprice: lambda frame: frame.transaction_context.gas_price,
+    context.returndatasize: lambda frame: len(frame.return_data),
+    context.chain_id: lambda frame: frame.state.execution_context.chain_id,
+    context.selfbalance: lambda frame: frame.state.get_balance(
+        frame.msg.storage_address
+    ),
+    block.coinbase: lambda frame: int.from_bytes(
+        frame.state.execution_context.coinbase, "big"
+    ),
+    block.timestamp: lambda frame: frame.state.execution_context.timestamp,
+    block.number: lambda frame: frame.state.execution_context.block_number,
+    block.difficulty: lambda frame: frame.state.execution_context.difficulty,
+    block.mixhash: lambda frame: int.from_bytes(
+        frame.state.execution_context.mix_hash, "big"
+    ),
+    block.gaslimit: lambda frame: frame.state.execution_context.gas_limit,
+    block.basefee: lambda frame: frame.state.execution_context.base_fee_per_gas,
+    block.blob_base_fee: lambda frame: frame.state.blob_base_fee,
+    memory.msize: lambda frame: len(frame.memory),
+}
+
 
 # Kinds of instructions. The loop first asks whether a kind is one of the first four, then
 # whether it is one of the last three, which get the whole frame.

@@ -6,28 +6,105 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from abi.addresses import WrongChecksum, checksummed, parse_address
-from abi.json_abi import MAX_BYTES
+from abi.json_abi import MAX_BYTES, InvalidAbi, read_abi
 from explorer.access import admitted
 from explorer.responses import private
-from explorer.uploads import (
-    MAX_ABIS,
-    delete_abi,
-    may_upload_for_all,
-    upload_abi,
-    visible_abis,
-)
 from keys.accounts.logged_in import logged_in
 from keys.models import User
 from keys.policy import with_own_scripts
+from keys.selectors import account_ids
 from legible.fields import validate_name
 from networks.models import Network
-from nodeapi.models import ContractAbi
+from nodeapi.models import AbiEntry, ContractAbi
+
+MAX_ABIS = 50
+"""Maximum number of ABIs of a user on a network, and of ABIs for everyone."""
+
+UPLOAD_FOR_ALL = "nodeapi.add_contractabi"
+"""The permission of staff to upload and delete ABIs for everyone."""
+
+
+def may_upload_for_all(user: User) -> bool:
+    """Return whether a user may upload and delete ABIs for everyone."""
+    return user.is_staff and user.has_perm(UPLOAD_FOR_ALL)
+
+
+def visible_abis(network: Network, user: User) -> QuerySet[ContractAbi]:
+    """Return a network's ABIs for everyone, and those of the user's accounts."""
+    visible = Q(owner=None) | Q(owner__in=account_ids(user))
+    found = ContractAbi.objects.filter(visible, network=network)
+    return found.select_related("owner")
+
+
+@transaction.atomic
+def upload_abi(
+    *,
+    network: Network,
+    user: User,
+    name: str,
+    address: bytes,
+    text: str,
+    is_for_all: bool = False,
+) -> ContractAbi:
+    """Store an ABI. It replaces the owner's former one for the same address.
+
+    address: of the contract; empty for all contracts of the network.
+    text: JSON, see `abi.json_abi`.
+    is_for_all: whether everyone sees the names. The caller checks the permission.
+
+    Raises: ValidationError for an invalid ABI or name, and if there are too many ABIs.
+    """
+    try:
+        definitions = read_abi(text)
+    except InvalidAbi as error:
+        raise ValidationError({"text": str(error)}) from None
+    # Concurrent uploads of a user wait, so that none exceeds the limit.
+    User.objects.select_for_update(no_key=True).only("pk").get(pk=user.pk)
+    owner = None if is_for_all else user
+    kept = ContractAbi.objects.filter(network=network, owner=owner)
+    if address:
+        kept.filter(address=address).delete()
+    if kept.count() >= MAX_ABIS:
+        have = "There are" if is_for_all else "You have"
+        which = "ABIs for everyone" if is_for_all else "ABIs on this network"
+        raise ValidationError(
+            f"{have} {MAX_ABIS} {which}, which is the limit. Delete one first."
+        )
+    abi = ContractAbi(
+        network=network,
+        owner=owner,
+        address=address,
+        name=name,
+        size=len(definitions),
+        uploaded_by=user,
+    )
+    abi.full_clean(exclude=["address"])  # which may be empty
+    abi.save()
+    AbiEntry.objects.bulk_create(
+        AbiEntry(abi=abi, key=one.key, line=one.line) for one in definitions
+    )
+    return abi
+
+
+def delete_abi(*, network: Network, user: User, pk: int) -> bool:
+    """Delete an ABI. Return False if there is none that the user may delete."""
+    deletable = Q(owner=user)
+    if may_upload_for_all(user):
+        deletable |= Q(owner=None)
+    found = ContractAbi.objects.filter(deletable, network=network, pk=pk).first()
+    if found is None:
+        return False
+    found.delete()
+    return True
+
 
 SHOWN = 2 * MAX_ABIS
 """Number of ABIs for everyone, and of other ABIs, on the page."""

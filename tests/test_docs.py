@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from packaging.utils import canonicalize_name as canonical
 
-from config import methods_page, settings_page
 from config.lock import pinned
+from config.management.commands import document_methods, document_settings
 from config.variables.groups import GROUPS
 from guide.error_entries import error_entries
 from nodeapi.methods import registry
@@ -75,14 +75,14 @@ def test_every_make_target_is_listed_by_make_help():
 
 def test_the_page_of_settings_is_what_the_code_declares():
     """If this fails, run `make settings`."""
-    page = (ROOT / settings_page.PATH).read_text()
-    assert page == settings_page.settings_page()
+    page = (ROOT / document_settings.PATH).read_text()
+    assert page == document_settings.settings_page()
 
 
 def test_the_page_of_methods_is_what_the_registry_has():
     """If this fails, run `make methods`."""
-    page = (ROOT / methods_page.PATH).read_text()
-    assert page == methods_page.methods_page()
+    page = (ROOT / document_methods.PATH).read_text()
+    assert page == document_methods.methods_page()
     documented = re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)
     assert sorted(documented) == sorted(method.name for method in registry)
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from evm.precompiles import (
-    blake2,
     bls12_381,
     bn254,
-    ecrecover,
     hashes,
     kzg,
     modexp,
-    p256,
+    signatures,
 )
 from evm.precompiles.contract import Precompile, contract, fixed
 
@@ -34,7 +32,7 @@ def _bn254(add: int, multiply: int, pairing: tuple[int, int]) -> Table:
 
 FRONTIER = _table(
     {
-        0x01: contract("ECREC", fixed(ecrecover.GAS), ecrecover.ecrecover),
+        0x01: contract("ECREC", fixed(signatures.ECRECOVER_GAS), signatures.ecrecover),
         0x02: contract("SHA256", hashes.word_gas(60, 12), hashes.sha256),
         0x03: contract("RIPEMD160", hashes.word_gas(600, 120), hashes.ripemd160),
         0x04: contract("IDENTITY", hashes.word_gas(15, 3), hashes.identity),
@@ -48,7 +46,7 @@ BYZANTIUM = {
 ISTANBUL = {
     **BYZANTIUM,
     **_bn254(150, 6000, (45_000, 34_000)),  # EIP-1108
-    **_table({0x09: contract("BLAKE2F", blake2.gas, blake2.compress)}),
+    **_table({0x09: contract("BLAKE2F", hashes.blake2_gas, hashes.blake2_compress)}),
 }
 BERLIN = {
     **ISTANBUL,
@@ -84,7 +82,9 @@ OSAKA = {
     **_table(
         {
             0x05: contract("MODEXP", modexp.osaka_gas, modexp.limited_modexp),
-            0x100: contract("P256VERIFY", fixed(p256.GAS), p256.verify),
+            0x100: contract(
+                "P256VERIFY", fixed(signatures.P256_GAS), signatures.p256_verify
+            ),
         }
     ),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
@@ -15,8 +16,8 @@ from django.views.decorators.http import require_http_methods
 from keys.accounts.acting import actor_of
 from keys.allowlists import MAX_ENTRIES
 from keys.dashboard.access import dashboard_page, own_key
-from keys.dashboard.method_choices import MethodChoices, method_choices
 from keys.models import AllowlistKind, ApiKey
+from keys.served_methods import ServedMethod, served_methods
 from keys.services import set_allowlists
 
 MAX_LINES = 10 * MAX_ENTRIES
@@ -184,3 +185,53 @@ def _report(changed: list[List]) -> str:
         size = "1 entry" if count == 1 else f"{count} entries"
         parts.append(f"{one.title}: {size if count else 'empty, all allowed'}.")
     return f"Saved. {' '.join(parts)}"
+
+
+@dataclass(frozen=True, slots=True)
+class MethodChoice:
+    """A method in the form. is_served: False for a name that is only on the list."""
+
+    name: str
+    summary: str
+    is_chosen: bool
+    is_served: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MethodChoices:
+    """The methods in the form: the chosen ones first, then those that were searched.
+
+    search: the searched text; "" shows all methods.
+    """
+
+    search: str
+    choices: list[MethodChoice]
+
+    @property
+    def chosen(self) -> list[str]:
+        """The names of the chosen methods."""
+        return [one.name for one in self.choices if one.is_chosen]
+
+
+def method_choices(chosen: Iterable[str], search: str = "") -> MethodChoices:
+    """Return the choices of a form. chosen: names, which need not be served."""
+    served = served_methods()
+    names = list(dict.fromkeys(chosen))
+    choices = [
+        MethodChoice(name, served[name].summary, True)
+        if name in served
+        else MethodChoice(name, "", True, is_served=False)
+        for name in names
+    ]
+    choices += [
+        MethodChoice(method.name, method.summary, False)
+        for method in served.values()
+        if method.name not in names and _matches(method, search)
+    ]
+    return MethodChoices(search, choices)
+
+
+def _matches(method: ServedMethod, search: str) -> bool:
+    """Return whether a method contains every searched word, in any case."""
+    text = f"{method.name} {method.summary}".lower()
+    return all(word in text for word in search.lower().split())

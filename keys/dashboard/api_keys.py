@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -18,16 +21,15 @@ from django.views.decorators.http import (
 )
 
 from keys.accounts.acting import acting_of, actor_of
-from keys.agreements import agreement_of
+from keys.agreements import agreement_of, agreements
 from keys.dashboard.access import dashboard_page, opened_networks, own_key
 from keys.dashboard.refusals import latest_refusals
-from keys.dashboard.summaries import key_lines, last_used_at
-from keys.models import ApiKey, Role
+from keys.models import ApiKey, KeyVersion, Plan, Role
 from keys.selectors import is_held
 from keys.services import delete_key, disable_key, update_key
 from keys.services.own_keys import create_own_key, enable_own_key, may_create_key
-from keys.states import EXPIRING, state_of
-from keys.usage.daily import quota_of
+from keys.states import EXPIRING, State, live_versions, state_of
+from keys.usage.daily import credits_today, quota_of
 from networks.models import Network
 
 if TYPE_CHECKING:  # the class is generic for the type checker alone
@@ -212,3 +214,46 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
     delete_key(api_key=key, actor=actor_of(request))
     messages.success(request, f"{key} is deleted.")
     return redirect("dashboard:keys")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLine:
+    """A key in the list of keys.
+
+    versions: its valid secrets.
+    networks: those that it grants access to, empty for all.
+    plan: the plan whose limits apply, or None if there are no plans.
+    credits_today: credits used since midnight UTC.
+    """
+
+    key: ApiKey
+    state: State
+    versions: list[KeyVersion]
+    networks: list[Network]
+    last_used_at: datetime | None
+    plan: Plan | None
+    credits_today: int
+
+
+def key_lines(keys: Iterable[ApiKey]) -> list[KeyLine]:
+    """Return summaries of keys whose owner, secrets and networks are prefetched."""
+    found = list(keys)
+    credits, agreed = credits_today(found), agreements(found)
+    return [
+        KeyLine(
+            key=key,
+            state=state_of(key),
+            versions=live_versions(key),
+            networks=list(key.networks.all()),
+            last_used_at=last_used_at(key.versions.all()),
+            plan=agreed[key.pk].plan,
+            credits_today=credits.get(key.pk, 0),
+        )
+        for key in found
+    ]
+
+
+def last_used_at(versions: Iterable[KeyVersion]) -> datetime | None:
+    """Return the time at which any of the secrets was last used, or None."""
+    uses = [version.use.last_used_at for version in versions if hasattr(version, "use")]
+    return max(uses, default=None)

@@ -1,13 +1,12 @@
 """Models of users, API keys, their entitlements, usage and events."""
 
 from keys.models.access import AccessRequest, AccessStatus
-from keys.models.account_mails import AccountMail
+from keys.models.accounts import AccountMail, LoginFailure
 from keys.models.allowlists import AllowlistEntry, AllowlistKind
 from keys.models.api_keys import ApiKey, KeyVersion
 from keys.models.entitlements import Capability, Entitlement
 from keys.models.events import EventType, KeyEvent
-from keys.models.failures import KeyFailures
-from keys.models.login_failures import LoginFailure
+from keys.models.failures import KeyFailures, Refusal
 from keys.models.members import (
     Invitation,
     MemberEvent,
@@ -18,7 +17,6 @@ from keys.models.members import (
 from keys.models.notice_kinds import NoticeKind
 from keys.models.notices import Notice, NoticeCheck
 from keys.models.plans import KeyLimits, Plan
-from keys.models.refusals import Refusal
 from keys.models.tokens import ApiToken, RepeatedRequest, Scope
 from keys.models.usage import (
     DailyUse,

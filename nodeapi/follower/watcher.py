@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 
@@ -15,9 +15,8 @@ from eth_typing import Hash32
 from evm.chain_config import ChainConfig, UnsupportedFork
 from networks.directory import UpstreamView
 from nodeapi.follower.choice import Point, View, polled_view
-from nodeapi.follower.fork_stop import ForkStop, fork_name, later_fork, search_fork
 from nodeapi.follower.health import Health, Pace
-from nodeapi.forks.check import ForkCheck, InvalidForkConfig, check_forks
+from nodeapi.forks.check import ForkCheck, InvalidForkConfig, check_forks, date
 from nodeapi.upstreams.chain import fork_config
 from nodeapi.upstreams.client import UpstreamClient
 from nodeapi.upstreams.errors import (
@@ -423,3 +422,72 @@ class Watcher:
 
 def _point(block: BlockRef | None) -> Point | None:
     return None if block is None else Point(block.number, block.hash)
+
+
+BlockAt = Callable[[int], Awaitable[BlockRef | LaterFork]]
+"""Returns the upstream's block with a number, or a LaterFork if it is of the fork."""
+
+MEMBERS_LIMIT = 200
+"""Characters of the names of unknown header members in a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForkStop:
+    """The unsupported fork that an upstream's chain has reached.
+
+    last: the last block before the fork. newest: the upstream's newest block, whose hash
+        may not be verified.
+    text: names the first block of the fork, and the fork.
+    """
+
+    last: BlockRef
+    newest: Point
+    text: str
+
+
+def later_fork(block: BlockRef, config: ChainConfig) -> LaterFork | None:
+    """Return a LaterFork if the schedule has an unsupported fork at a block."""
+    place = block.number, block.timestamp
+    if any(fork.is_active(*place) for fork in config.unknown_forks):
+        return LaterFork(*place, block.hash, ())
+    return None
+
+
+async def search_fork(
+    block_at: BlockAt, newest: LaterFork
+) -> tuple[BlockRef, LaterFork]:
+    """Return the last block before a fork, and the first one of the fork.
+
+    newest: a block of the fork. Block 0 has to be before the fork, and all blocks from the
+        first one of the fork on have to be of the fork.
+
+    Raises: the errors of `block_at`; LaterFork if block 0 is of the fork.
+    """
+    last, first = await block_at(0), newest
+    if isinstance(last, LaterFork):
+        raise last
+    while last.number + 1 < first.number:
+        found = await block_at((last.number + first.number) // 2)
+        if isinstance(found, LaterFork):
+            first = found
+        else:
+            last = found
+    return last, first
+
+
+def fork_name(first: LaterFork, config: ChainConfig, forks: ForkCheck) -> str:
+    """Return the name of a fork, or a description.
+
+    first: the first block of the fork. forks: the upstream's schedule.
+
+    Source: EIP-7928, whose header member Amsterdam introduces
+    """
+    for fork in config.unknown_forks:
+        if fork.is_active(first.number, first.timestamp):
+            return fork.name
+    if "blockAccessListHash" in first.members:
+        return "amsterdam"
+    scheduled = forks.unsupported
+    if scheduled is not None and scheduled.time <= first.timestamp:
+        return scheduled.name or f"the fork at {date(scheduled.time)}"
+    return f"a fork with the members {', '.join(first.members)[:MEMBERS_LIMIT]}"

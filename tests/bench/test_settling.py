@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import settling
+from bench import endpoint
 
 MIB = 1024
 
@@ -13,7 +13,7 @@ MIB = 1024
 @pytest.fixture
 def meminfo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "meminfo"
-    monkeypatch.setattr(settling, "MEMINFO", path)
+    monkeypatch.setattr(endpoint, "MEMINFO", path)
     return path
 
 
@@ -28,7 +28,7 @@ def settle(meminfo: Path, free: list[int]) -> tuple[bool, int]:
     ran: list[int] = []
     values: Iterator[int] = iter(free)
     run_round()
-    return settling.settle(run_round), len(ran) - 1
+    return endpoint.settle(run_round), len(ran) - 1
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_rounds_go_on_until_two_take_no_more(
 def test_what_does_not_settle_is_reported(
     meminfo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settling, "MAX_SECONDS", 0.01)
+    monkeypatch.setattr(endpoint, "MAX_SECONDS", 0.01)
     falling = list(range(1_000_000, 0, -20))
     is_settled, _ = settle(meminfo, falling)
     assert not is_settled

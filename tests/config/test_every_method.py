@@ -14,7 +14,7 @@ from jsonschema import Draft7Validator
 from evm.blocks import decode_block
 from evm.transactions import decode_transaction
 from jsonrpc.registry import Method
-from keys.dashboard.method_choices import method_choices
+from keys.dashboard.allowlists import method_choices
 from keys.models import User
 from keys.permits import TRACE
 from keys.services import create_key

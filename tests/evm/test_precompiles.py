@@ -6,7 +6,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from eth.exceptions import OutOfGas, VMError
 
 from evm.precompiles.modexp import berlin_gas, byzantium_gas, osaka_gas
-from evm.precompiles.p256 import FIELD, ORDER, is_signature
+from evm.precompiles.signatures import FIELD, ORDER, is_signature
 from tests.evm.frames import call_precompile, new_state, stock_state
 
 

@@ -11,7 +11,7 @@ from django.test import Client
 
 from abi.addresses import checksummed
 from abi.json_abi import MAX_BYTES
-from explorer.uploads import MAX_ABIS
+from explorer.abi_views import MAX_ABIS
 from keys.models import User
 from keys.services import issue_key
 from networks.models import Network

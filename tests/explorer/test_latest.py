@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from explorer.latest import PAGE_SIZE
+from explorer.views import PAGE_SIZE
 from keys.models import User
 from keys.services import issue_key
 from networks.models import Network

@@ -14,9 +14,9 @@ import pytest
 from abi.addresses import checksummed
 from abi.definitions import parse_definition
 from evm.transactions import Transaction
+from explorer.abi_views import upload_abi
 from explorer.abis import Abis
 from explorer.pending import PendingReader, shown
-from explorer.uploads import upload_abi
 from keys.models import User
 from networks.services import add_upstream
 from tests.support.followed import ALICE, FollowedChain

@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from keys.dashboard import usage as export
 from keys.models import DailyUse, KeyLimits, Plan, Span, UsageBucket, UsageTotal
 from keys.services import get_or_create_customer, issue_key
 from keys.staff_facts import busiest_keys
-from keys.usage import daily, export
+from keys.usage import daily
 from keys.usage.panel import MAX_SERIES, Chosen, UnknownChoice, panel
 from keys.usage.ranges import RANGES
 from keys.usage.sums import Dimension, usage

@@ -16,7 +16,7 @@ from keys.models import User
 from tests.support.live_sockets import open_socket_of, serve_process
 from tests.support.rows import make_network
 from tests.support.wallet import A1, BY_USER, new_user
-from wallets import admin, admin_search, scopes
+from wallets import admin, scopes
 from wallets.models import (
     CREATE_SESSION,
     Activity,
@@ -155,7 +155,7 @@ def test_log_is_found_by_dapp_and_place_among_its_latest_lines(
         )
     for term in ("https://D.example", "192.0.2.7"):
         assert listed(staff, "activity", q=term) == 2
-    monkeypatch.setattr(admin_search, "LATEST", 1)
+    monkeypatch.setattr(admin, "LATEST", 1)
     assert listed(staff, "activity", q="192.0.2.7") == 1
     of_user = Activity.objects.filter(user=dapp.user).count()
     assert listed(staff, "activity", q=dapp.user.email) == of_user > 2

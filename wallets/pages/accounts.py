@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django import forms
@@ -15,7 +16,6 @@ from django.views.decorators.http import require_http_methods, require_POST
 from abi.addresses import WrongChecksum, parse_address
 from legible.fields import validate_name
 from wallets.caip import EIP155
-from wallets.effects.balances import read_balances
 from wallets.models import Account, ConsentRequest, Keystore
 from wallets.nodes.page_node import PageNode, node_of
 from wallets.offers import wallet_offer
@@ -201,3 +201,30 @@ def _balances(accounts: list[Account], node: PageNode | None) -> list[list[Balan
 
 def _ether(wei: int | None) -> str | None:
     return None if wei is None else ether(wei)
+
+
+MAX_READ = 500
+"""Balances that are read for a page."""
+
+
+async def read_balances(
+    nodes: Mapping[str, ChainNode], addresses: Sequence[str]
+) -> dict[tuple[str, str], int]:
+    """Return balances in wei at the newest blocks, by scope and address.
+
+    nodes: by scope. Balances that can't be read are left out.
+    """
+    pairs = [(scope, address) for address in addresses for scope in nodes]
+    pairs = pairs[:MAX_READ]
+    found = await asyncio.gather(
+        *(
+            nodes[scope].call("eth_getBalance", address, "latest")
+            for scope, address in pairs
+        ),
+        return_exceptions=True,
+    )
+    return {
+        pair: int(value, 16)
+        for pair, value in zip(pairs, found, strict=True)
+        if isinstance(value, str)
+    }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
@@ -12,16 +15,17 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
+from abi.addresses import checksummed
 from legible.text import hides_something
+from wallets.effects.contracts import Facts, read_facts
 from wallets.errors import NotSent
 from wallets.models import ConsentRequest, Keystore
-from wallets.nodes.page_node import node_of
+from wallets.nodes.page_node import PageNode, node_of
 from wallets.pages.effects import effects_of
 from wallets.pages.policy import cause_of, user_of, wallet_page
 from wallets.pages.recent import after_recent_login
 from wallets.pages.requests import reject, show_closed, to_inbox
 from wallets.pages.transactions import describe_transaction, uploaded_for
-from wallets.pages.typed_data import describe_typed_data
 from wallets.pages.unlocking import PassphraseForm, unlocking
 from wallets.pages.words import (
     ASKS,
@@ -39,10 +43,12 @@ from wallets.signature_requests import (
     SignatureRequest,
     get_signature_request,
 )
+from wallets.signing.known.recognition import Known, recognize
 from wallets.signing.logins import read_login
 from wallets.signing.messages import readable
 from wallets.signing.transactions import Transaction
-from wallets.signing.typed_data import TypedData
+from wallets.signing.typed_data import Field, TypedData
+from wallets.upstream import ChainNode
 
 
 @wallet_page
@@ -163,3 +169,74 @@ def _subject(
         "hides": text is not None and hides_something(text),
         "login": login,
     }
+
+
+FACTS_SECONDS = 4.0
+"""Time limit for reading contracts."""
+
+
+def describe_typed_data(
+    data: TypedData, scope: str, signer: str, node: PageNode | None
+) -> dict[str, Any]:
+    """Return the template's context for typed data.
+
+    scope: of the network. signer: address of the account that signs, in lower case.
+    """
+    domain, fields = data.domain_fields(), data.fields()
+    context = {
+        "data": data,
+        "domain": domain,
+        "fields": fields,
+        "hides": any(map(hides_something, _texts((*domain, *fields)))),
+    }
+    known = recognize(data)
+    if known is None:
+        return context
+    facts = _facts(known, scope, node)
+    if facts is not None and not facts.is_confirmed:
+        contract = checksummed(bytes.fromhex(known.contract[2:]))
+        return context | {"refuted_title": known.title, "refuted_contract": contract}
+    tokens = {} if facts is None else facts.tokens
+    summary = known.summary(signer, tokens, time.time())
+    if summary is None:
+        return context
+    return context | {
+        "title": known.title,
+        "summary": summary,
+        "fields": _noted(fields, summary.notes),
+        "is_confirmed": facts is not None,
+        "has_symbols": any(token.symbol for token in tokens.values()),
+    }
+
+
+def _facts(known: Known, scope: str, node: PageNode | None) -> Facts | None:
+    """Return values that contracts report, None if they could not be read in time."""
+    if node is None:
+        return None
+
+    async def read(nodes: Mapping[str, ChainNode]) -> Facts | None:
+        return await read_facts(nodes[scope], known) if scope in nodes else None
+
+    return node.ask([scope], read, FACTS_SECONDS)
+
+
+def _noted(
+    fields: Iterable[Field], notes: Mapping[str, str], path: str = ""
+) -> tuple[Field, ...]:
+    """Return fields with the notes of their paths."""
+    return tuple(
+        replace(
+            field,
+            note=notes.get(path + field.name, ""),
+            fields=_noted(field.fields, notes, f"{path}{field.name}/"),
+        )
+        for field in fields
+    )
+
+
+def _texts(fields: Iterable[Field]) -> Iterable[str]:
+    """Yield every text that a dapp has written into fields."""
+    for field in fields:
+        yield field.name
+        yield field.value or ""
+        yield from _texts(field.fields)

@@ -13,10 +13,10 @@ from evm.delegations import DELEGATION_PREFIX
 from evm.receipts import Receipt
 from evm.requests import CONSOLIDATION_REQUEST_ADDRESS, WITHDRAWAL_REQUEST_ADDRESS
 from evm.simulation.arguments import CallArguments
+from evm.simulation.block_run import LEGACY_CHAIN_ID
 from evm.simulation.errors import SimulationError
 from evm.simulation.overrides import AccountOverride, BlockOverrides
 from evm.simulation.planning import BlockCalls
-from evm.simulation.transactions import LEGACY_CHAIN_ID
 from evm.trie import ordered_root
 from tests.evm.simulation.chain import (
     ECRECOVER,

@@ -1,5 +1,5 @@
 from evm.chain_config import LADDER
-from evm.tracers.precompile_addresses import FORK_NAMES, precompile_addresses
+from evm.tracers.details import FORK_NAMES, precompile_addresses
 
 
 def test_they_are_those_that_the_forks_run():

@@ -11,12 +11,11 @@ from functools import partial
 import pytest
 from redis.asyncio import Redis
 
-from keys.limiter import availability
-from keys.limiter.availability import LOG_SECONDS
+from keys.limiter import limiter as module
 from keys.limiter.buckets import Buckets
 from keys.limiter.errors import DailyQuotaExceeded, RateLimited
 from keys.limiter.gcra import Limits
-from keys.limiter.limiter import Limiter
+from keys.limiter.limiter import LOG_SECONDS, Limiter
 from tests.keys.limiter.spending import Clock, count_admitted, spend
 from tests.support.redis_server import own_redis
 from tests.support.waiting import PATIENCE_SECONDS, until
@@ -88,7 +87,7 @@ async def is_back(limiter):
 
 def test_redis_that_refuses_writes_stays_unavailable(monkeypatch):
     """It answers pings. Otherwise one request per second would be refused by it."""
-    monkeypatch.setattr(availability, "PROBE_SECONDS", 0.01)
+    monkeypatch.setattr(module, "PROBE_SECONDS", 0.01)
     limits = Limits(rate=1000, burst=1000)
 
     async def scenario(server):

@@ -13,7 +13,7 @@ from abi.encoding import call_data, mapping_slot
 from evm.changes import AccountValue, Changes
 from evm.world import EMPTY_CODE_HASH
 from nodeapi.chain.database import importer_connection, pipeline
-from nodeapi.chain.prefetch import Prefetch
+from nodeapi.chain.lookahead import Prefetch
 from nodeapi.chain.sources import with_next
 from nodeapi.chain.state_reader import CachedState, OverlayState, StoredState
 from samples.builder import ChainBuilder

@@ -11,7 +11,7 @@ from django.test import Client
 
 from abi.addresses import checksummed, with_checksum
 from abi.definitions import parse_definition
-from explorer.uploads import upload_abi
+from explorer.abi_views import upload_abi
 from networks.models import Network
 from tests.support.signing import MAIL, PASSPHRASE, SIGNER, signer_of
 from tests.support.wallet import BY_USER
