@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -91,12 +92,21 @@ def modules() -> dict[str, Path]:
     return found
 
 
-def statements(name: str, path: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield the names in each import statement of a module, including those for types.
+def tree_of(name: str) -> ast.Module:
+    return ast.parse(MODULES[name].read_text(), str(MODULES[name]))
+
+
+@cache
+def statements(name: str) -> list[tuple[str, list[str]]]:
+    """Return the names in each import statement of a module, including those for types.
 
     Each item is a module with names in it, or "" with modules.
     """
-    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+    return list(_statements(name, MODULES[name]))
+
+
+def _statements(name: str, path: Path) -> Iterator[tuple[str, list[str]]]:
+    for node in ast.walk(tree_of(name)):
         if isinstance(node, ast.Import):
             yield "", [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -112,9 +122,9 @@ def statements(name: str, path: Path) -> Iterator[tuple[str, list[str]]]:
             yield base, [f"{base}.{alias.name}" for alias in node.names]
 
 
-def imports(name: str, path: Path) -> Iterator[str]:
+def imports(name: str) -> Iterator[str]:
     """Yield all imports of a module, also within functions and for types."""
-    for base, names in statements(name, path):
+    for base, names in statements(name):
         if base:
             yield base
         yield from names
@@ -130,7 +140,7 @@ def imported_modules(name: str) -> set[str]:
     """
     return {
         imported if imported in MODULES else base
-        for base, names in statements(name, MODULES[name])
+        for base, names in statements(name)
         for imported in names
     } & MODULES.keys() - {name}
 
@@ -153,17 +163,17 @@ def cycles(modules: dict[str, set[str]]) -> list[list[str]]:
     return sorted(map(list, groups))
 
 
-def needs(name: str) -> set[str]:
-    """Return the project's modules that importing this one loads, it included."""
+def needs(names: Iterable[str]) -> set[str]:
+    """Return the project's modules that importing these ones loads, including them."""
     seen: set[str] = set()
-    waiting = [name]
+    waiting = list(names)
     while waiting:
         module = waiting.pop()
         if module in seen or module not in MODULES:
             continue
         seen.add(module)
         waiting.append(module.rpartition(".")[0])  # a package loads before its modules
-        waiting.extend(imports(module, MODULES[module]))
+        waiting.extend(imports(module))
     return seen
 
 
@@ -241,9 +251,9 @@ def test_every_package_stands_on_a_floor():
 
 def test_no_package_imports_from_a_floor_above_or_beside_its_own():
     wrong = set()
-    for name, path in MODULES.items():
+    for name in MODULES:
         package = name.partition(".")[0]
-        for imported in imports(name, path):
+        for imported in imports(name):
             other = imported.partition(".")[0]
             if other != package and HEIGHT.get(other, 0) >= HEIGHT[package]:
                 wrong.add(f"{name} imports {imported}")
@@ -252,12 +262,13 @@ def test_no_package_imports_from_a_floor_above_or_beside_its_own():
 
 @pytest.mark.parametrize("pure", PURE)
 def test_what_must_stand_without_django_does(pure):
-    wrong = set()
-    for name in (name for name in MODULES if is_within(name, pure)):
-        for module in needs(name):
-            for imported in imports(module, MODULES[module]):
-                if imported.partition(".")[0] in DJANGO:
-                    wrong.add(f"{name}: {module} imports {imported}")
+    needed = needs(name for name in MODULES if is_within(name, pure))
+    wrong = [
+        f"{module} imports {imported}"
+        for module in needed
+        for imported in imports(module)
+        if imported.partition(".")[0] in DJANGO
+    ]
     assert sorted(wrong) == []
 
 
@@ -343,11 +354,7 @@ def test_cycles_are_found():
 @pytest.mark.parametrize("package", sorted(HEIGHT.keys() - {"evm"}))
 def test_no_private_name_of_another_package_is_used(package):
     """`evm` is excepted: it replaces parts of py-evm, which has no interface for that."""
-    trees = {
-        name: ast.parse(path.read_text())
-        for name, path in MODULES.items()
-        if is_within(name, package)
-    }
+    trees = {name: tree_of(name) for name in MODULES if is_within(name, package)}
     assert sorted(foreign_private_names(package, trees)) == []
 
 
