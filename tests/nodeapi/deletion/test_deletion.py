@@ -37,7 +37,7 @@ from nodeapi.deletion.requests import (
     tables_of,
 )
 from nodeapi.models import AbiEntry, Block, ContractAbi, UpstreamStatus
-from tests.support import chains, sample
+from tests.support import chains, copies, sample
 from tests.support.usage import add_usage
 from tests.support.waiting import PATIENCE_SECONDS
 
@@ -49,8 +49,12 @@ BLOCKS = 12
 @pytest.fixture
 def networks() -> tuple[Network, Network]:
     """Return two networks with the same blocks, the second one retired."""
-    for slug in ("kept", "gone"):
-        chains.import_blocks(slug, sample.genesis(), sample.raw_blocks()[:BLOCKS])
+
+    def make() -> None:
+        for slug in ("kept", "gone"):
+            chains.import_blocks(slug, sample.genesis(), sample.raw_blocks()[:BLOCKS])
+
+    copies.once("kept and gone", make)
     kept, gone = Network.objects.order_by("id")
     change_state(network=gone, state=NetworkState.RETIRED)
     return kept, gone
