@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from functools import cache
 
 import pytest
 from django.db import connection
@@ -37,6 +38,7 @@ def network() -> Network:
     return recorded_network()
 
 
+@cache
 def long_block() -> list[Recorded]:
     """Return transactions of all lengths that are read in different ways."""
     code = os.urandom(100_000)

@@ -219,7 +219,7 @@ def test_derived_answers_read_what_they_need_and_are_kept(network: Network) -> N
             for derivation in (calls, nothing, calls, nothing)
         ]
         assert calls.made == nothing.made == 2
-        sizes = [len(unpack(one.packed_calls())) for one in block]
+        sizes = [len(unpack(one.packed_calls)) for one in block]
         assert answers[0] == answers[2]
         assert answers[0] == entries(
             [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import sha3
 from django.db import transaction
@@ -55,6 +56,7 @@ class Recorded:
             f',"value":"0x0","input":"0x{self.data.hex()}","v":"0x0"}}'
         ).encode()
 
+    @cached_property
     def packed_calls(self) -> bytes:
         """Return the packed `calls`."""
         if self.too_large:
@@ -62,6 +64,7 @@ class Recorded:
         output = b',"output":"0x' + self.output + b'"' if self.output else b""
         return pack(b'{\x01"gasUsed":"0x5208",\x02' + output + b',\x04,"type":"CALL"}')
 
+    @cached_property
     def packed_prestate(self) -> bytes:
         """Return the packed `prestate`."""
         accounts = [
@@ -73,12 +76,12 @@ class Recorded:
 
     def calls(self, index: int) -> bytes:
         """Return callTracer's result."""
-        return fill_calls(self.packed_calls(), self.document(index))
+        return fill_calls(self.packed_calls, self.document(index))
 
     def prestate(self) -> bytes:
         """Return prestateTracer's result."""
         codes = {keccak(code): code for code in self.codes}
-        return fill_prestate(self.packed_prestate(), codes)
+        return fill_prestate(self.packed_prestate, codes)
 
     def stored_receipt(self) -> bytes:
         """Return the receipt in the form of `nodeapi.documents.receipts`."""
@@ -120,22 +123,28 @@ def add_recorded_block(
         ),
     )
     # Inserted in reverse order, which must not affect the result.
-    for index, one in reversed(list(enumerate(transactions))):
-        Transaction.objects.create(
-            block=block, index=index, hash=one.hash, document=one.document(index)
-        )
-        TransactionRecord.objects.create(
+    placed = list(reversed(list(enumerate(transactions))))
+    Transaction.objects.bulk_create(
+        Transaction(block=block, index=n, hash=one.hash, document=one.document(n))
+        for n, one in placed
+    )
+    TransactionRecord.objects.bulk_create(
+        TransactionRecord(
             block=block,
             index=index,
             receipt=one.stored_receipt(),
-            calls=one.packed_calls(),
-            prestate=one.packed_prestate(),
+            calls=one.packed_calls,
+            prestate=one.packed_prestate,
             details=pack(one.details),
             calls_size=0 if one.too_large else len(one.calls(index)),
             prestate_size=len(one.prestate()),
         )
-        for code in one.codes:
-            Code.objects.get_or_create(hash=keccak(code), defaults={"code": code})
+        for index, one in placed
+    )
+    codes = {code for one in transactions for code in one.codes}
+    Code.objects.bulk_create(
+        (Code(hash=keccak(code), code=code) for code in codes), ignore_conflicts=True
+    )
     return block
 
 
