@@ -144,10 +144,9 @@ def _cleared_code(call: Call, response: Response, find: Find) -> Response:
 
 
 def _unpaid_code(call: Call, response: Response, find: Find) -> Response:
-    text = json.dumps(response)
     place = 1 if call.method == "debug_traceCall" else 0
     is_unpaid = call.params[place : place + 1] == [_UNPAID[place]]
-    if not is_unpaid or _TOO_LONG not in text:
+    if not is_unpaid or _TOO_LONG not in (text := json.dumps(response)):
         return response
     is_parity = "convertParityErrors" in json.dumps(_options(call))
     ours = "Out of gas" if is_parity else "contract creation code storage out of gas"

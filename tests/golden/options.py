@@ -132,6 +132,14 @@ EXECUTED = _named(
 }
 """Options for which this service executes the block again."""
 
+SHORTENED = frozenset(
+    {
+        *("structLog disableStack", "structLog disableStorage", "structLog limit"),
+        *("erc7562Tracer ignoredOpcodes", "erc7562Tracer withLog stackTopItemsSize"),
+    }
+)
+"""Groups whose results differ little from those of another group."""
+
 
 def _program(**functions: str) -> Options:
     """Return a JavaScript tracer, some of whose functions are replaced."""
