@@ -67,19 +67,6 @@ def inhabitants(module_db: None) -> Inhabitants:
     return inhabit()
 
 
-def keep_nothing(*_: object, **__: object) -> None:
-    """Handle the signal of a rendered template.
-
-    Django's test client would copy the contexts of all templates, which takes a fifth of
-    the time.
-    """
-
-
-@pytest.fixture(autouse=True)
-def contexts_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("django.test.client.store_rendered_templates", keep_nothing)
-
-
 @pytest.fixture(scope="module")
 def pages(inhabitants: Inhabitants) -> dict[str, Page]:
     """Return a page of each view, and the parameters in all links to that view."""
