@@ -13,7 +13,7 @@ from samples.builder import ChainBuilder
 from samples.contracts import contract
 from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer
-from tests.support import chains, sample
+from tests.support import chains, copies
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -31,7 +31,7 @@ def forget(below: int) -> None:
 @pytest.fixture
 def rows() -> str:
     """Import blocks, and return the digest of their rows."""
-    chains.import_blocks("sample", sample.genesis(), sample.raw_blocks()[:HEAD])
+    copies.sample_chain(blocks=HEAD)
     return chains.rows("sample")["appearances"]
 
 

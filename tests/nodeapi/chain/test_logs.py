@@ -20,7 +20,7 @@ from nodeapi.documents.receipts import log_members, split_logs, stored_logs
 from nodeapi.logs.keys import POSITION_BITS, event_key, key
 from nodeapi.models import Block as StoredBlock
 from nodeapi.models import Log, LogBackfill, TransactionRecord
-from tests.support import chains, sample
+from tests.support import chains, copies
 from tests.support.rows import make_network
 from tests.support.tokens import GENESIS, Tokens
 from tests.support.waiting import wait_until
@@ -78,7 +78,7 @@ def backfill(*arguments: str) -> str:
 
 
 def test_import_writes_the_rows_that_follow_from_receipts() -> None:
-    chains.import_blocks("sample", sample.genesis(), sample.raw_blocks())
+    copies.sample_chain()
     rows = stored("sample")
     assert rows == expected("sample")
     assert len(rows) > 20
@@ -98,7 +98,7 @@ def test_rows_have_a_key_for_each_topic() -> None:
 
 
 def test_index_is_rebuilt_from_receipts() -> None:
-    chains.import_blocks("sample", sample.genesis(), sample.raw_blocks())
+    copies.sample_chain()
     rows = stored("sample")
     without_index("sample")
     assert "blocks to index" in backfill()

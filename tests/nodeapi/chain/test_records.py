@@ -21,7 +21,7 @@ from evm.tracers.derived import (
 from evm.tracers.prestate import PrestateConfig
 from jsonrpc.stream import Stream
 from nodeapi.chain.database import importer_connection
-from tests.support import chains, sample
+from tests.support import chains, copies, sample
 from tests.support.serving import Serving, serving
 
 pytestmark = pytest.mark.usefixtures("sample_network")
@@ -46,9 +46,9 @@ DERIVATIONS = [
 @pytest.fixture(scope="module")
 def sample_network(module_db: None) -> int:
     """The sample chain, imported."""
-    chains.import_blocks("net", sample.genesis(), sample.raw_blocks())
+    copies.sample_chain()
     with importer_connection() as connection:
-        return chains.network_id(connection, "net")
+        return chains.network_id(connection, "sample")
 
 
 def read(running: Serving, method: str, *arguments: Any) -> bytes:

@@ -27,18 +27,11 @@ def test_watching_changes_no_row_but_the_records() -> None:
     assert chains.codes() == codes
     assert chains.audit_all("unwatched") == len(blocks) + 1
 
-
-def test_traces_without_records_are_rejected() -> None:
-    blocks = sample.raw_blocks()
-    chains.import_blocks("unwatched", sample.genesis(), blocks, record_limit_bytes=None)
+    # A trace without a record is refused.
     first = next(block for block in map(decode_block, blocks) if block.transactions)
     with importer_connection() as connection:
         network_id = chains.network_id(connection, "unwatched")
-    with serving() as running:
-        store = running.service.store
-
-        async def trace() -> object:
-            return await store.block_trace(network_id, first.header.hash, "calls")
-
-        with pytest.raises(TraceTooLarge):
-            running.ask(trace)
+    with serving() as running, pytest.raises(TraceTooLarge):
+        running.ask(
+            running.service.store.block_trace, network_id, first.header.hash, "calls"
+        )
