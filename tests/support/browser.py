@@ -44,7 +44,13 @@ class Chromium:
     def __init__(self) -> None:
         self._playwright = sync_playwright().start()
         self._loop = asyncio.get_running_loop()
-        arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        arguments = [
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+            # A page's first address does not start another process.
+            "--renderer-process-limit=1",
+        ]
         self._browser = self._playwright.chromium.launch(
             executable_path=CHROMIUM, args=arguments
         )
