@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page
@@ -30,80 +30,93 @@ TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 CONTRAST = "color-contrast"
 """axe's rule that depends on the colour scheme."""
 
-_END_ANIMATIONS = """
+_AXE = f"""{AXE_SCRIPT};
+axe.configure({{ rules: [{{ id: "{CONTRAST}", selector: ":not([data-alike])" }}] }});
+"""
+
+_LOOK = """async ([parts, rules, isFirst]) => {
+    // Of siblings with the same elements, classes and names of attributes, as most rows of
+    // a long table, all but the first are alike. Since no element has a style of its own,
+    // their colours are the same. Every second row may have another background.
+    const findAlike = () => {
+        const shapes = new Map();
+        const measure = (one) => {
+            const names = [...one.attributes].map((each) => each.name);
+            const inner = [...one.children].map(measure);
+            const kind = `${one.localName}.${one.getAttribute("class")}`;
+            const shape = `${kind}[${names}](${inner})`;
+            shapes.set(one, shape);
+            return shape;
+        };
+        const alike = [];
+        const find = (parent) => {
+            const seen = new Set();
+            [...parent.children].forEach((one, index) => {
+                const kind = `${index % 2}${shapes.get(one)}`;
+                if (seen.has(kind)) alike.push(one, ...one.querySelectorAll("*"));
+                else find(one);
+                seen.add(kind);
+            });
+        };
+        measure(document.body);
+        find(document.body);
+        return alike;
+    };
+
+    // Sets all text in a font whose lines are as low as any's, which makes links small:
+    // targets have to be large enough on machines with other fonts, too.
+    const setFlatFont = () => {
+        const sheet = new CSSStyleSheet();
+        sheet.replaceSync(`
+            @font-face {
+                font-family: flat;
+                src: local("DejaVu Sans"), local("Liberation Sans"), local("Arial");
+                ascent-override: 78%; descent-override: 22%; line-gap-override: 0%;
+            }
+            * { font-family: flat !important; }
+        `);
+        document.adoptedStyleSheets = [sheet];
+        return document.fonts.ready;
+    };
+
+    // axe accepts targets that are too low if their neighbours happen to be far enough
+    // away, which depends on the font.
+    const lowTargets = () =>
+        [...document.querySelectorAll(
+            "a[href], button, input:not([type=hidden]), select, textarea, summary"
+        )]
+        .filter((one) => one.checkVisibility() && !one.closest("svg, [aria-hidden=true]"))
+        // Who presses the label of a box ticks it, too. Boxes without labels are small.
+        .map((one) => /checkbox|radio/.test(one.type) ? one.labels[0] : one)
+        .filter((one) => one?.checkVisibility())
+        .map((one) => [one.getBoundingClientRect().height, one.outerHTML.slice(0, 200)])
+        .filter(([height]) => height < 23.9)
+        .map(([height, shown]) => `${height} px high instead of 24: ${shown}`);
+
+    const include = parts.filter((one) => document.querySelector(one));
+    if (!include.length) return [[], []];
+    if (!window.axe) return null;
+    // Colours have too little contrast in the middle of a transition, and a button that can
+    // be pressed after a moment is pale until then.
     document.getAnimations()
         .filter((one) => one.effect.getComputedTiming().endTime < Infinity)
-        .forEach((one) => one.finish())
-"""
-"""Colours have too little contrast in the middle of a transition, and a button that can be
-pressed after a moment is pale until then."""
-
-_MARK_ALIKE = """() => {
-    const shapes = new Map();
-    const measure = (one) => {
-        const names = [...one.attributes].map((each) => each.name);
-        const inner = [...one.children].map(measure);
-        const shape = `${one.localName}.${one.getAttribute("class")}[${names}](${inner})`;
-        shapes.set(one, shape);
-        return shape;
-    };
-    const mark = (parent) => {
-        const seen = new Set();
-        [...parent.children].forEach((one, index) => {
-            const kind = `${index % 2}${shapes.get(one)}`;
-            if (seen.has(kind)) one.setAttribute("data-alike", "");
-            else mark(one);
-            seen.add(kind);
-        });
-    };
-    measure(document.body);
-    mark(document.body);
+        .forEach((one) => one.finish());
+    if (isFirst) await setFlatFont();
+    const low = isFirst ? lowTargets() : [];
+    const alike = findAlike();
+    alike.forEach((one) => one.setAttribute("data-alike", ""));
+    // With `preload`, it would write style sheets of Django's admin into the page, against
+    // its policy.
+    const options = { runOnly: rules, resultTypes: ["violations"], preload: false };
+    const { violations } = await axe.run({ include }, options);
+    alike.forEach((one) => one.removeAttribute("data-alike"));
+    document.adoptedStyleSheets = [];
+    return [low, violations];
 }"""
-"""Marks elements that have an earlier sibling with the same elements, classes and names of
-attributes, as most rows of a long table. Since no element has a style of its own, their
-colours are the same. Every second row may have another background."""
+"""Returns descriptions of targets that are too low, and what axe finds; null without axe.
 
-_UNMARK = """
-    document.querySelectorAll("[data-alike]").forEach(
-        (one) => one.removeAttribute("data-alike"))
+It is one function, because each call of the browser takes 5 ms.
 """
-
-_PRESENT = "(parts) => parts.filter((one) => document.querySelector(one))"
-
-_RUN_AXE = """([context, options]) =>
-    axe.run(context, options).then((found) => found.violations)
-"""
-
-_WITH_FLAT_FONT = """(isFlat) => {
-    const sheet = new CSSStyleSheet();
-    if (isFlat) sheet.replaceSync(`
-        @font-face {
-            font-family: flat;
-            src: local("DejaVu Sans"), local("Liberation Sans"), local("Arial");
-            ascent-override: 78%; descent-override: 22%; line-gap-override: 0%;
-        }
-        * { font-family: flat !important; }
-    `);
-    document.adoptedStyleSheets = [sheet];
-    return document.fonts.ready.then(() => true);
-}"""
-"""Sets all text in a font whose lines are as low as any's, which makes links small: targets
-have to be large enough on machines with other fonts, too."""
-
-_LOW_TARGETS = """
-    [...document.querySelectorAll(
-        "a[href], button, input:not([type=hidden]), select, textarea, summary"
-    )]
-    .filter((one) => one.checkVisibility() && !one.closest("svg, [aria-hidden=true]"))
-    // Who presses the label of a box ticks it, too. Boxes without labels are small.
-    .map((one) => /checkbox|radio/.test(one.type) ? one.labels[0] : one)
-    .filter((one) => one?.checkVisibility())
-    .map((one) => [one.getBoundingClientRect().height, one.outerHTML.slice(0, 200)])
-    .filter(([height]) => height < 23.9)
-    .map(([height, shown]) => `${height} px high instead of 24: ${shown}`)
-"""
-"""Describes the targets that are too low. axe accepts these if their neighbours happen to be
-far enough away, which depends on the font."""
 
 
 def check_page(page: Page, name: str, part: str = "html") -> None:
@@ -150,40 +163,20 @@ def violations(page: Page, scheme: Scheme, parts: Sequence[str]) -> Iterator[str
     scheme: the colour scheme to set. In the light one, all rules are checked.
     parts: selectors of the parts of the page. Missing ones are left out.
     """
-    included = page.evaluate(_PRESENT, parts)
-    if not included:
-        return
     page.emulate_media(color_scheme=scheme)
-    page.evaluate(_END_ANIMATIONS)
-    if not page.evaluate("'axe' in window"):
-        page.evaluate(AXE_SCRIPT)
-        page.add_init_script(AXE_SCRIPT)  # for the next addresses: it takes less time
-    if scheme == "light":
-        page.evaluate(_WITH_FLAT_FONT, True)
-        yield from page.evaluate(_LOW_TARGETS)
-        others = {CONTRAST: {"enabled": False}}
-        yield from _axe(page, {"include": included}, {"runOnly": TAGS, "rules": others})
-        page.evaluate(_WITH_FLAT_FONT, False)
-    page.evaluate(_MARK_ALIKE)
-    context = {"include": included, "exclude": [["[data-alike]"]]}
-    for fault in _axe(page, context, {"runOnly": [CONTRAST]}):
-        yield f"({scheme}) {fault}"
-    page.evaluate(_UNMARK)
-
-
-def _axe(page: Page, context: dict[str, Any], options: dict[str, Any]) -> Iterator[str]:
-    """Yield what axe finds in a part of a page."""
-    options = {
-        **options,
-        "resultTypes": ["violations"],
-        # It writes style sheets of Django's admin into the page, against its policy.
-        "preload": False,
-    }
-    for violation in page.evaluate(_RUN_AXE, [context, options]):
+    is_first = scheme == "light"
+    arguments = [parts, TAGS if is_first else [CONTRAST], is_first]
+    if (found := page.evaluate(_LOOK, arguments)) is None:
+        page.evaluate(_AXE)
+        page.add_init_script(_AXE)  # for the next addresses: it takes less time
+        found = page.evaluate(_LOOK, arguments)
+    low_targets, violated = found
+    yield from low_targets
+    for violation in violated:
         for node in violation["nodes"]:
             summary = node["failureSummary"].replace("\n", " ")
             measured = [one["data"] for one in node["any"] if one["data"]]
             yield (
-                f"{violation['id']}: {node['target']}: {node['html'][:200]}: "
+                f"{violation['id']} ({scheme}): {node['target']}: {node['html'][:200]}: "
                 f"{summary} Measured: {measured}"
             )
