@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Mapping
+from functools import cache
 
 import rlp
 import sha3
@@ -81,6 +82,15 @@ def reference_of(content: Mapping[bytes, bytes]) -> HexaryTrie:
 
 
 def grown(count: int, seed: int = 1) -> tuple[Rows, bytes, list[bytes]]:
+    """Return rows of their own of a trie of random keys, its root and its keys."""
+    stored, root, keys = _grown(count, seed)
+    rows = Rows()
+    rows.rows = dict(stored)
+    return rows, root, list(keys)
+
+
+@cache
+def _grown(count: int, seed: int) -> tuple[dict[bytes, bytes], bytes, list[bytes]]:
     source = random.Random(seed)
     keys = [source.randbytes(32) for _ in range(count)]
     rows = Rows()
@@ -88,4 +98,4 @@ def grown(count: int, seed: int = 1) -> tuple[Rows, bytes, list[bytes]]:
     trie.update({key: b"value of " + key for key in keys})
     root = trie.root_hash()
     rows.store(trie)
-    return rows, root, keys
+    return rows.rows, root, keys

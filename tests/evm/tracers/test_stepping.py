@@ -48,17 +48,16 @@ def test_every_opcode_costs_what_was_reported(fork):
     checked = 0
     for opcode in range(256):
         words = WORDS[:7] if 0xF0 <= opcode <= 0xFA else WORDS[:9]
-        for _ in range(2):
-            operands = b"".join(push(choose.choice(words)) for _ in range(8))
-            code = operands + bytes([opcode]) + b"\x5b\x58\x5a"
-            checked += run_both(fork, code, bytes(range(40))).checked
-    assert checked > 2500
+        operands = b"".join(push(choose.choice(words)) for _ in range(8))
+        code = operands + bytes([opcode]) + b"\x5b\x58\x5a"
+        checked += run_both(fork, code, bytes(range(40))).checked
+    assert checked > 1250
 
 
 @pytest.mark.parametrize("fork", LADDER)
 def test_random_programs_cost_what_was_reported(fork):
     choose = random.Random(fork)
-    for _ in range(80):
+    for _ in range(40):
         code = b"".join(push(choose.choice(WORDS[:6])) for _ in range(6))
         for _ in range(40):
             kind = choose.random()
