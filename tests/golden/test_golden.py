@@ -7,12 +7,16 @@ as geth does; that is a setting.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import cache
 from typing import Any
 
 import pytest
 
+from evm.chain_config import ChainConfig
+from evm.transactions import CREATE_ADDRESS
 from networks.models import Network
 from networks.services import configure_network
 from nodeapi.methods import registry
@@ -20,6 +24,7 @@ from tests.golden import recording
 from tests.golden.chains import CHAINS
 from tests.golden.differences import DIFFERENCES, MASKS, expected, masked
 from tests.golden.geth import VERSION
+from tests.golden.options import EXECUTED, SHORTENED
 from tests.golden.parts import GROUPS, PARTS
 from tests.golden.recording import Recorded, Recording
 from tests.support import copies
@@ -50,6 +55,9 @@ BATCH_CALLS = 25
 """Few, because a batch of traces that are executed takes long on a busy machine."""
 BATCH_BYTES = 2**28
 """Of a batch's results: more than any batch here has."""
+RARELY_SENT = 3
+"""Of the sample chain's blocks of one kind, every third is traced with an option that
+executes it again. Those of `tracing` all differ."""
 ABSENT = "nothing"
 SHOWN, SHOWN_TEXT = 3, 200
 """Wrong responses that a failure shows, and the characters of each value."""
@@ -81,7 +89,7 @@ def apis(module_db: None, recordings: dict[str, Recording]) -> Iterator[dict[str
 def test_responses_are_geths(
     apis: dict[str, Api], recordings: dict[str, Recording], chain: str, group: str
 ) -> None:
-    recorded = recordings[chain].group(group)
+    recorded = sent(chain, group, recordings[chain].group(group))
     assert recorded
     wrong = []
     for each, response in zip(recorded, answers(apis[chain], recorded), strict=True):
@@ -90,6 +98,45 @@ def test_responses_are_geths(
             place = difference(response, wanted)
             wrong.append((each.call.method, each.call.params, place))
     assert not wrong, f"{len(wrong)} of {len(recorded)} differ: {wrong[:SHOWN]}"
+
+
+@cache
+def block_kinds() -> dict[str, tuple[object, ...]]:
+    """Return the kind of each of the sample chain's blocks by number, as hexadecimal.
+
+    Blocks of a kind have the same fork and the same types of transactions, and all or
+    none of them have creations.
+    """
+    chain = CHAINS["sample"]()
+    config, kinds = ChainConfig.from_genesis(chain.genesis), {}
+    for block in chain.blocks:
+        header, transactions = block.header, block.transactions
+        fork = config.fork_at(header.number, header.timestamp, header.difficulty == 0)
+        types = frozenset(each.type for each in transactions)
+        creates = any(each.to == CREATE_ADDRESS for each in transactions)
+        kinds[hex(header.number)] = (fork.name, types, creates)
+    return kinds
+
+
+def sent(chain: str, group: str, recorded: list[Recorded]) -> list[Recorded]:
+    """Return the recorded calls of a group that are sent: all, or those in rotation.
+
+    Every option is sent for at least one block of each kind, and every block gets some
+    of the options.
+    """
+    if chain != "sample" or group not in EXECUTED or group in SHORTENED:
+        return recorded
+    chosen, kinds = [], defaultdict[tuple[object, ...], list[Recorded]](list)
+    for each in recorded:
+        if each.call.method == "debug_traceBlockByNumber":
+            kinds[block_kinds()[each.call.params[0]]].append(each)
+        else:
+            chosen.append(each)
+    number = list(EXECUTED).index(group)
+    for alike in kinds.values():
+        every = min(RARELY_SENT, len(alike))
+        chosen += alike[number % every :: every]
+    return chosen
 
 
 def answers(api: Api, recorded: list[Recorded]) -> list[dict[str, Any]]:
