@@ -9,12 +9,15 @@ import time
 from asyncio import _set_running_loop
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from playwright.sync_api import (
     Browser,
     BrowserContext,
+    ConsoleMessage,
     Page,
+    WebError,
     expect,
     sync_playwright,
 )
@@ -102,3 +105,38 @@ def end_holds(context: BrowserContext) -> None:
 def log_in(context: BrowserContext, base_url: str, session: str) -> None:
     """Give a browser the session of a user who has logged in."""
     context.add_cookies([{"name": "sessionid", "value": session, "url": base_url}])
+
+
+@contextmanager
+def kept_context(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
+    """Open a browser for several tests, in which buttons can be pressed at once.
+
+    Its first page stays open, because a renderer process ends with its last page.
+    """
+    with browser.new_context(**options) as context:
+        end_holds(context)
+        context.new_page()
+        yield context
+
+
+@contextmanager
+def emptied(context: BrowserContext, faults: list[str]) -> Iterator[None]:
+    """Collect the errors in pages; at the end, close the pages and log out.
+
+    context: one of `kept_context`.
+    """
+
+    def logged(line: ConsoleMessage) -> None:
+        faults.append(line.text)
+
+    def failed(error: WebError) -> None:
+        faults.append(str(error.error))
+
+    context.on("console", logged)
+    context.on("weberror", failed)
+    yield
+    for page in context.pages[1:]:
+        page.close()
+    context.remove_listener("console", logged)
+    context.remove_listener("weberror", failed)
+    context.clear_cookies()

@@ -8,7 +8,7 @@ from django.test import Client
 from playwright.sync_api import Browser, BrowserContext
 
 from server.supervisor import Server
-from tests.support.browser import end_holds, log_in
+from tests.support.browser import emptied, end_holds, kept_context, log_in
 from tests.support.service import run_service
 from tests.support.signing import add_key
 from tests.support.sites import running_site
@@ -124,14 +124,23 @@ def context(
     context.close()
 
 
-@pytest.fixture
-def stage(browser: Browser, service: Server) -> Iterator[Stage]:
-    person = Person()
+@pytest.fixture(scope="module")
+def stages(browser: Browser, service: Server) -> Iterator[tuple[BrowserContext, str]]:
+    """Return a browser, and the origin of a dapp, for the tests of a module."""
     pages = type("Pages", (DappPages,), {"wallet": service.base_url})
-    with running_site(pages) as port:
-        context = browser.new_context()
-        end_holds(context)
-        log_in(context, service.base_url, person.client.cookies["sessionid"].value)
-        origin = f"http://localhost:{port}"
-        yield Stage(context, person, service.base_url, origin)
-        context.close()
+    with running_site(pages) as port, kept_context(browser) as context:
+        yield context, f"http://localhost:{port}"
+
+
+@pytest.fixture
+def stage(stages: tuple[BrowserContext, str], service: Server) -> Iterator[Stage]:
+    context, origin = stages
+    person = Person()
+    log_in(context, service.base_url, person.client.cookies["sessionid"].value)
+    with emptied(context, faults=[]):
+        stage = Stage(context, person, service.base_url, origin)
+        yield stage
+        for page in stage.pages[1:]:
+            page.close()
+        stage.page.evaluate("localStorage.clear()")
+        context.unroute_all()

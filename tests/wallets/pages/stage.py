@@ -7,6 +7,8 @@ socket and the token endpoint. Otherwise, the service provides them.
 from __future__ import annotations
 
 import json
+from base64 import urlsafe_b64encode
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
@@ -15,7 +17,11 @@ from playwright.sync_api import BrowserContext, Page, Route, WebSocketRoute
 from tests.support.browser import until
 from tests.support.sites import SiteHandler
 from tests.support.wallet import BY_USER
-from wallets.services.pairing import redeem_page_code
+from wallets.consents import get_consent
+from wallets.models import Dapp
+from wallets.proposals import Choice
+from wallets.services.consent import approve_session
+from wallets.services.pairing import redeem_page_code, start_page_pairing
 
 if TYPE_CHECKING:
     from tests.wallets.pages.conftest import Person
@@ -31,6 +37,12 @@ TOKEN = """() => {
     return JSON.parse(localStorage.getItem(name)).token;
 }"""
 """Returns the stored token of the page, undefined if there is none."""
+
+STORE = """([key, token]) => {
+    localStorage.setItem(key, JSON.stringify({ token, tokenSince: Date.now() }));
+    dispatchEvent(new StorageEvent("storage", { key }));
+}"""
+"""Gives the page a token, as if another page of its origin had stored it."""
 
 DAPP = """<!doctype html><title>Dapp</title><button onclick="connect()">Connect</button>
 <script>
@@ -82,6 +94,11 @@ class Stage:
         context.route("**/wallet/token", self._exchanging)
         context.route_web_socket("**/ws/dapp", self._opened)
         self.page = self.open()
+
+    @property
+    def pages(self) -> list[Page]:
+        """The open pages: the dapp's first one, and those that were opened since."""
+        return self.context.pages[1:]  # see `kept_context`
 
     def open(self) -> Page:
         page = self.context.new_page()
@@ -174,10 +191,36 @@ class Stage:
         )
         return issued.secret
 
-    def pair(self) -> str:
-        """Pair the dapp on the wallet's page; a wallet_createSession then waits."""
-        window = self.window()
-        window.get_by_role("button", name="Connect").click()
-        token = self.exchange()
+    def pair(self) -> Dapp:
+        """Pair the dapp as another page of the origin does, which stores the token."""
+        user, verifier = self.person.user, "v" * 43
+        hashed = urlsafe_b64encode(sha256(verifier.encode()).digest())
+        challenge = hashed.rstrip(b"=").decode()
+        code = start_page_pairing(user=user, origin=self.origin, challenge=challenge)
+        issued = redeem_page_code(
+            code=code, verifier=verifier, origin=self.origin, cause=BY_USER
+        )
+        self.page.evaluate(STORE, [f"portcullis:{self.base_url}", issued.secret])
+        return issued.token.dapp
+
+    def connect(self, address: str) -> None:
+        """Pair the dapp with the service, and grant what it asks for with one account."""
+        self.is_played = False
+        user, dapp = self.person.user, self.pair()
+        request = self.person.asked("eip155:1", dapp=dapp)
+        found = get_consent(request)
+        addresses = [one for one in found.own if one.address == address.lower()]
+        choice = Choice(frozenset(found.asked), addresses=frozenset(addresses))
+        approve_session(
+            request_id=request.pk,
+            user=user,
+            digest=found.digest,
+            choice=choice,
+            cause=BY_USER,
+        )
+
+    def create_session(self) -> None:
+        """Pair the dapp, and make it ask for a session; the request then waits."""
+        self.pair()
         self.answer("wallet_getSession", NO_SESSION)
-        return token
+        self.page.evaluate("connect()")

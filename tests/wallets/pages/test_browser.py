@@ -139,29 +139,6 @@ def test_return_key_says_no(context, inhabited: Person):
     assert request.state == RequestState.REJECTED
 
 
-@pytest.mark.parametrize("scripts", [True, False])
-@pytest.mark.parametrize("path", ["", "accounts", "connections", "activity", "request"])
-def test_pages_fit_on_a_phone(
-    browser, service: Server, inhabited: Person, path, scripts
-):
-    request = inhabited.asked()
-    faults: list[str] = []
-    phone = browser.new_context(
-        base_url=service.base_url,
-        viewport={"width": 390, "height": 800},
-        java_script_enabled=scripts,
-    )
-    log_in(phone, service.base_url, inhabited.client.cookies["sessionid"].value)
-    page = page_of(phone, faults)
-    page.goto(
-        f"/wallet/requests/{request.pk}" if path == "request" else f"/wallet/{path}"
-    )
-    expect(page.get_by_role("heading", level=1)).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert faults == []
-    phone.close()
-
-
 class Framing(SiteHandler):
     """A third-party page with the wallet in a frame."""
 

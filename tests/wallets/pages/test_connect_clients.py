@@ -29,7 +29,7 @@ REQUEST = """([method, params]) => {
 
 def paired(stage: Stage) -> None:
     """Pair the dapp, with a session and two further clients."""
-    stage.pair()
+    stage.create_session()
     stage.answer("wallet_createSession", SESSION)
     stage.heard(1)
     stage.page.evaluate(LISTEN)

@@ -79,7 +79,7 @@ def test_without_a_token_the_user_is_not_asked(stage: Stage):
 
 
 def test_session_is_reported_at_once_and_kept_true_by_events(stage: Stage):
-    stage.pair()
+    stage.create_session()
     stage.answer("wallet_createSession", SESSION)
     stage.heard(1)
     stage.ask(2, "wallet_getSession", [])
@@ -95,7 +95,7 @@ def test_session_is_reported_at_once_and_kept_true_by_events(stage: Stage):
 
 def test_consent_that_came_late_is_reported_as_an_event_too(stage: Stage):
     """Dapps that were written for MetaMask stop waiting for a response after 30 s."""
-    stage.pair()
+    stage.create_session()
     stage.page.evaluate("const now = Date.now; Date.now = () => now() + 31_000")
     stage.answer("wallet_createSession", SESSION)
     assert stage.heard(1)["result"] == SESSION
@@ -103,7 +103,7 @@ def test_consent_that_came_late_is_reported_as_an_event_too(stage: Stage):
 
 
 def test_calls_of_several_askers_find_back_to_each(stage: Stage):
-    stage.pair()
+    stage.create_session()
     stage.answer("wallet_createSession", SESSION)
     stage.heard(1)
     call = {"scope": "eip155:1", "request": {"method": "eth_chainId", "params": []}}
@@ -123,7 +123,7 @@ def test_calls_of_several_askers_find_back_to_each(stage: Stage):
 
 
 def test_lost_socket_is_opened_again_and_what_was_missed_is_reported(stage: Stage):
-    stage.pair()
+    stage.create_session()
     stage.answer("wallet_createSession", SESSION)
     stage.heard(1)
     stage.sockets[-1].close(code=1012)
@@ -135,7 +135,7 @@ def test_lost_socket_is_opened_again_and_what_was_missed_is_reported(stage: Stag
 
 
 def test_page_that_is_loaded_again_is_paired_still(stage: Stage):
-    stage.pair()
+    stage.create_session()
     stage.answer("wallet_createSession", SESSION)
     stage.heard(1)
     stage.page.reload()
@@ -145,7 +145,7 @@ def test_page_that_is_loaded_again_is_paired_still(stage: Stage):
 
 
 def test_token_that_was_revoked_is_forgotten(stage: Stage):
-    stage.pair()
+    stage.create_session()
     stage.answer("wallet_createSession", SESSION)
     stage.heard(1)
     stage.sockets[-1].close(code=4401)
@@ -158,7 +158,7 @@ def test_token_that_was_revoked_is_forgotten(stage: Stage):
 
 def test_page_that_learns_late_of_a_revoked_token_keeps_the_next_one(stage: Stage):
     """Another page has received the event earlier, and the user has connected again there."""
-    stage.pair()
+    stage.create_session()
     stage.answer("wallet_createSession", SESSION)
     stage.heard(1)
     stage.page.evaluate(CONNECT_ANEW)
@@ -168,7 +168,7 @@ def test_page_that_learns_late_of_a_revoked_token_keeps_the_next_one(stage: Stag
 
 
 def test_token_that_was_revoked_while_the_page_was_closed_is_rejected(stage: Stage):
-    stage.pair()
+    stage.create_session()
     stage.answer("wallet_createSession", SESSION)
     stage.heard(1)
     stage.page.goto("about:blank")
@@ -217,7 +217,7 @@ def test_old_token_is_renewed_by_one_page_and_used_by_all(stage: Stage):
 def test_token_that_another_page_has_replaced_is_not_forgotten(
     stage: Stage, is_seen_before: bool
 ):
-    stage.pair()
+    stage.create_session()
     stage.answer("wallet_createSession", SESSION)
     stage.heard(1)
     stage.page.evaluate(MAKE_OLD)
@@ -228,7 +228,7 @@ def test_token_that_another_page_has_replaced_is_not_forgotten(
 
 
 def test_outage_is_waited_out_with_token_and_session(stage: Stage):
-    stage.pair()
+    stage.create_session()
     stage.answer("wallet_createSession", SESSION)
     stage.heard(1)
     stage.page.evaluate(MAKE_OLD)
@@ -242,7 +242,7 @@ def test_outage_is_waited_out_with_token_and_session(stage: Stage):
 
 
 def test_transport_times_out_as_clients_expect(stage: Stage):
-    stage.pair()
+    stage.create_session()
     stage.answer("wallet_createSession", SESSION)
     stage.heard(1)
     name = stage.page.evaluate(

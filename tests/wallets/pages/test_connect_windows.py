@@ -73,11 +73,11 @@ def test_user_is_led_to_the_signature_request(stage: Stage):
     led.get_by_role("button", name="Sign", exact=True).click()
     assert signer_of(b"Hello", stage.heard(2)["result"]) == account.address
     # The window closes after the decision.
-    stage.until(lambda: stage.context.pages == [stage.page])
+    stage.until(lambda: stage.pages == [stage.page])
     sign(3, "0x1")
     assert stage.heard(3)["error"]["code"] == -32602
     stage.page.wait_for_timeout(500)
-    assert stage.context.pages == [stage.page]
+    assert stage.pages == [stage.page]
 
 
 def test_window_with_a_fault_stays_to_be_read(stage: Stage):
@@ -109,29 +109,26 @@ def test_window_closes_after_a_request_that_the_wallet_rejects(stage: Stage):
     stage.until(opened.value.is_closed)
 
 
-def reject_the_first(stage: Stage) -> None:
-    """Pair a page with the real wallet, and reject its first request."""
+def paired(stage: Stage) -> None:
+    """Pair the page with the service, and wait until it knows that it has no session."""
     stage.is_played = False
-    window = stage.window()
-    window.get_by_role("button", name="Connect").click()
-    window.get_by_role("button", name="Reject", exact=True).click()
-    assert stage.heard(1)["error"]["code"] == 4001
+    stage.pair()
+    stage.until(lambda: stage.page.evaluate("localStorage.length") > 1)
 
 
-def test_second_request_opens_a_window_that_waits_for_it(stage: Stage):
-    reject_the_first(stage)
+def test_request_of_a_paired_page_opens_a_window_that_waits_for_it(stage: Stage):
+    paired(stage)
     again = stage.window()
     again.get_by_role("button", name="Approve").click()
     stage.until(lambda: any("result" in one for one in stage.page.evaluate("heard")))
 
 
 def test_session_that_is_refused_at_once_opens_no_window(stage: Stage):
-    reject_the_first(stage)
-    stage.until(lambda: stage.context.pages == [stage.page])
+    paired(stage)
     stage.ask(2, "wallet_createSession", {"optionalScopes": "all"})
     assert stage.heard(2)["error"]["code"] == -32602
     stage.page.wait_for_timeout(500)
-    assert stage.context.pages == [stage.page]
+    assert stage.pages == [stage.page]
 
 
 def test_first_session_pairs_the_page_on_the_wallets_own_page(stage: Stage):
@@ -196,7 +193,7 @@ def test_window_that_is_closed_after_the_pairing_is_a_no(stage: Stage):
 
 
 def test_window_of_a_paired_page_opens_again_after_it_was_closed(stage: Stage):
-    reject_the_first(stage)
+    paired(stage)
     for _ in range(2):
         stage.page.evaluate("heard.length = 0")
         window = stage.window()
@@ -211,7 +208,7 @@ def test_window_of_a_paired_page_opens_again_after_it_was_closed(stage: Stage):
 
 def test_request_of_another_page_of_the_origin_is_shown_again(stage: Stage):
     """The second page can't ask while the first one does, but shows what is pending."""
-    reject_the_first(stage)
+    paired(stage)
     first = stage.window()
     first.get_by_role("button", name="Approve").wait_for()
     other = stage.open()
@@ -227,13 +224,8 @@ def test_request_of_another_page_of_the_origin_is_shown_again(stage: Stage):
 
 def test_signature_request_ends_when_its_window_is_closed(stage: Stage):
     account = add_key(stage.person.user)
-    stage.is_played = False
-    window = stage.window()
-    window.get_by_role("button", name="Connect").click()
-    window.get_by_role("checkbox", name=account.address).check()
-    window.get_by_role("button", name="Approve").click()
-    stage.heard(1)
-    stage.until(lambda: stage.context.pages == [stage.page])
+    stage.connect(account.address)
+    stage.until(stage.notified)
     request = {"method": "personal_sign", "params": ["0x48", account.address]}
     call = {"scope": "eip155:1", "request": request}
     with stage.context.expect_page() as opened:
@@ -244,14 +236,14 @@ def test_signature_request_ends_when_its_window_is_closed(stage: Stage):
     pending = ConsentRequest.objects.pending().filter(dapp__user=stage.person.user)
     stage.until(lambda: pending.count() == 2)
     stage.page.wait_for_timeout(500)
-    assert stage.context.pages == [stage.page, opened.value]
+    assert stage.pages == [stage.page, opened.value]
     opened.value.close()
     assert {stage.heard(number)["error"]["code"] for number in (2, 3)} == {4001}
     assert has_no_pending(stage)
 
 
 def test_blocked_page_is_answered_and_the_user_not_asked(stage: Stage):
-    reject_the_first(stage)
+    paired(stage)
     block_dapp(
         dapp=Dapp.objects.get(user=stage.person.user, ident=stage.origin), cause=BY_USER
     )

@@ -65,14 +65,9 @@ def events(stage: Stage, name: str) -> list[Any]:
 
 def connected(stage: Stage) -> None:
     """Connect the page on mainnet, with the first account."""
-    stage.is_played = False
     stage.page.evaluate(LISTEN)
-    stage.page.evaluate(CLICK)
-    window = stage.window()
-    window.get_by_role("button", name="Connect").click()
-    window.get_by_role("button", name="Approve").click()
-    assert stage.page.evaluate("asked") == [A1]
-    stage.until(lambda: stage.context.pages == [stage.page])
+    stage.connect(A1)
+    stage.until(lambda: events(stage, "accountsChanged"))
 
 
 def test_provider_is_announced_at_once_and_on_each_request(stage: Stage):
@@ -121,7 +116,13 @@ def test_malformed_request_is_refused(stage: Stage, request_: str):
 
 
 def test_accounts_are_asked_for_once_and_the_chain_is_read(stage: Stage):
-    connected(stage)
+    stage.is_played = False
+    stage.page.evaluate(LISTEN)
+    stage.page.evaluate(CLICK)
+    window = stage.window()
+    window.get_by_role("button", name="Connect").click()
+    window.get_by_role("button", name="Approve").click()
+    assert stage.page.evaluate("asked") == [A1]
     assert result(stage, "eth_requestAccounts") == [A1]
     assert result(stage, "eth_accounts") == [A1]
     assert result(stage, "eth_blockNumber") == "0x5"
@@ -159,11 +160,11 @@ def test_chain_is_switched_after_the_user_has_added_it(stage: Stage):
     assert stage.page.evaluate("switched") is None
     assert result(stage, "eth_chainId") == "0x89"
     assert events(stage, "chainChanged") == ["0x89"]
-    stage.until(lambda: stage.context.pages == [stage.page])
+    stage.until(lambda: stage.pages == [stage.page])
     assert result(stage, "wallet_switchEthereumChain", {"chainId": "0x1"}) is None
     assert result(stage, "wallet_addEthereumChain", {"chainId": "0x89"}) is None
     assert events(stage, "chainChanged") == ["0x89", "0x1", "0x89"]
-    assert stage.context.pages == [stage.page]  # the user was not asked
+    assert stage.pages == [stage.page]  # the user was not asked
     stage.page.reload()
     assert result(stage, "eth_chainId") == "0x89"
 
@@ -202,7 +203,7 @@ def test_changes_in_the_wallet_are_events(stage: Stage):
 
 
 def test_chain_that_the_session_loses_is_left(stage: Stage):
-    stage.pair()
+    stage.create_session()
     both = {**SCOPES, "eip155:137": SCOPES["eip155:1"]}
     session = {"sessionScopes": both, "sessionProperties": {}}
     stage.answer("wallet_createSession", session)
@@ -234,19 +235,10 @@ def test_other_page_of_the_origin_follows(stage: Stage):
     """The other page was open before the first one connected."""
     other = stage.open()
     other.evaluate(LISTEN)
-    connected_by_first(stage, other)
+    stage.connect(A1)
     stage.until(lambda: other.evaluate("events.some(([n]) => n === 'accountsChanged')"))
     accounts = "portcullis.provider.request({ method: 'eth_accounts' })"
     assert other.evaluate(accounts) == [A1]
-
-
-def connected_by_first(stage: Stage, other: Any) -> None:
-    stage.is_played = False
-    stage.page.evaluate(CLICK)
-    window = stage.window()
-    window.get_by_role("button", name="Connect").click()
-    window.get_by_role("button", name="Approve").click()
-    assert stage.page.evaluate("asked") == [A1]
 
 
 def test_lost_socket_is_reported_and_messages_go_on(stage: Stage):
@@ -254,7 +246,7 @@ def test_lost_socket_is_reported_and_messages_go_on(stage: Stage):
     granted = {"eip155:1": {**SCOPES["eip155:1"], "methods": methods}}
     granted["eip155:1"]["notifications"] = ["eth_subscription"]
     session = {"sessionScopes": granted, "sessionProperties": {}}
-    stage.pair()
+    stage.create_session()
     stage.answer("wallet_createSession", session)
     stage.heard(1)
     stage.page.evaluate(LISTEN)
