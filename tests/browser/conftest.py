@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page
 
 from keys.models import User
 from tests.support import copies, web
-from tests.support.browser import end_holds, log_in
+from tests.support.browser import emptied, kept_context, log_in
 from tests.support.live import Live, live_service
 from tests.support.waiting import wait_until
 
@@ -26,18 +26,35 @@ def live(module_db: None) -> Iterator[Live]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def shared_context(browser: Browser, live: Live) -> Iterator[BrowserContext]:
+    """Return a browser with clipboard access, whose cache the tests of a module share."""
+    with kept_context(
+        browser,
+        base_url=live.base_url,
+        permissions=["clipboard-read", "clipboard-write"],
+    ) as context:
+        yield context
+
+
 @pytest.fixture
-def context(browser: Browser, live: Live) -> Iterator[BrowserContext]:
-    """Return a browser with clipboard access. Errors in a page fail the test."""
+def context(shared_context: BrowserContext) -> Iterator[BrowserContext]:
+    """Return a browser without a session. Errors in a page fail the test."""
     faults: list[str] = []
-    context = browser.new_context(
-        base_url=live.base_url, permissions=["clipboard-read", "clipboard-write"]
-    )
-    end_holds(context)
-    context.on("console", lambda line: faults.append(line.text))
-    context.on("weberror", lambda error: faults.append(str(error.error)))
-    yield context
-    context.close()
+    with emptied(shared_context, faults):
+        yield shared_context
+    assert faults == []
+
+
+@pytest.fixture
+def own_context(browser: Browser, live: Live) -> Iterator[BrowserContext]:
+    """Return a browser of this test only, because all its pages have the same clock."""
+    faults: list[str] = []
+    with (
+        kept_context(browser, base_url=live.base_url) as context,
+        emptied(context, faults),
+    ):
+        yield context
     assert faults == []
 
 

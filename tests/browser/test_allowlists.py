@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from keys.models import ApiKey, User
 from keys.services import create_key, set_allowlist
@@ -31,12 +31,6 @@ def entries(key: ApiKey) -> list[str]:
     return sorted(key.allowlist.values_list("value", flat=True))
 
 
-def go(page: Page) -> None:
-    page.goto("/dashboard/")
-    page.get_by_role("link", name="Indexer").click()
-    page.get_by_role("link", name="Allowlists").click()
-
-
 def test_lists_are_saved_after_a_suggestion_was_followed(
     browser: Browser, live: Live, user: User, key: ApiKey
 ) -> None:
@@ -44,7 +38,7 @@ def test_lists_are_saved_after_a_suggestion_was_followed(
     context = browser.new_context(base_url=live.base_url)
     sign_in(context, live, user)
     page = context.new_page()
-    go(page)
+    page.goto(f"/dashboard/keys/{key.pk}/allowlists")
     page.get_by_label("Origins").fill("https://dapp.example/app")
     page.get_by_label("IP addresses").fill("192.0.2.7")
     picker = page.get_by_role("group", name="Methods")
@@ -92,7 +86,7 @@ def test_methods_are_searched_and_selected_without_scripts(
     context = browser.new_context(base_url=live.base_url, java_script_enabled=False)
     sign_in(context, live, user)
     page = context.new_page()
-    go(page)
+    page.goto(f"/dashboard/keys/{key.pk}/allowlists")
     page.get_by_label("Origins").fill("https://dapp.example")
     page.get_by_role("searchbox").fill("getlogs")
     page.get_by_role("button", name="Search").click()

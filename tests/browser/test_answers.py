@@ -19,7 +19,7 @@ from keys.services import (
 )
 from networks.models import Network
 from tests.browser.conftest import PASSWORD, sign_in
-from tests.support.browser import needs_chromium
+from tests.support.browser import emptied, kept_context, needs_chromium
 from tests.support.live import Live
 from tests.support.look import check_page
 from tests.support.signing import add_key
@@ -31,21 +31,25 @@ from wallets.services.pairing import pair_dapp
 pytestmark = needs_chromium
 
 
+@pytest.fixture(scope="module")
+def shared_context(browser: Browser, live: Live) -> Iterator[BrowserContext]:
+    """Return a browser with one page, which has loaded axe after the first test."""
+    with kept_context(browser, base_url=live.base_url) as context:
+        yield context
+
+
 @pytest.fixture
-def context(browser: Browser, live: Live) -> Iterator[BrowserContext]:
+def context(shared_context: BrowserContext) -> Iterator[BrowserContext]:
     """Return a browser whose console may only contain statuses of failed requests."""
     faults: list[str] = []
-    context = browser.new_context(base_url=live.base_url)
-    context.on("console", lambda line: faults.append(line.text))
-    context.on("weberror", lambda error: faults.append(str(error.error)))
-    yield context
-    context.close()
+    with emptied(shared_context, faults):
+        yield shared_context
     expected = "Failed to load resource: the"
     assert [one for one in faults if not one.startswith(expected)] == []
 
 
 def opened(context: BrowserContext, place: str, status: int) -> Page:
-    page = context.pages[0] if context.pages else context.new_page()
+    page = context.pages[0]
     answer = page.goto(place)
     assert answer is not None and answer.status == status, place
     return page
@@ -60,17 +64,17 @@ LEADING_NOWHERE = [
 ]
 
 
-@pytest.mark.parametrize("place", LEADING_NOWHERE)
-def test_addresses_that_lead_nowhere(context: BrowserContext, place: str) -> None:
-    page = context.new_page()
-    page.goto(place)
-    check_page(page, place)
+def test_addresses_that_lead_nowhere(context: BrowserContext) -> None:
+    page = context.pages[0]
+    for place in LEADING_NOWHERE:
+        page.goto(place)
+        check_page(page, place)
 
 
 def test_forms_of_accounts_that_are_rejected(
     context: BrowserContext, live: Live
 ) -> None:
-    page = context.new_page()
+    page = context.pages[0]
     page.goto("/account/login")
     page.get_by_label("Email address").fill("nobody@example.org")
     page.get_by_label("Password").fill("wrong")

@@ -233,7 +233,6 @@ def _faults(page: Page, visitor: Visitor, one: Found) -> Iterator[str]:
     is_admin = one.name.startswith("admin:")
     kind = one.address if one.name in DIFFERENT else one.name
     name = f"{visitor.name}-" + re.sub(r"\W+", "-", kind or "home")
-    page.emulate_media(color_scheme="light")
     answer = page.goto(one.address)
     if answer is None or answer.status != 200:
         yield f"status {answer and answer.status}"
@@ -246,8 +245,9 @@ def _faults(page: Page, visitor: Visitor, one: Found) -> Iterator[str]:
             yield f"is {wide} wide at {width}"
         take_pictures(page, f"{name}-{width_name}")
     yield from (f"{one} is cut off" for one in page.evaluate(CUT_OFF))
-    for scheme in SCHEMES:
-        yield from violations(page, scheme, OURS if is_admin else ["html"])
+    parts = OURS if is_admin else ["html"]
+    for scheme in SCHEMES if page.locator(",".join(parts)).count() else ():
+        yield from violations(page, scheme, parts)
 
 
 def _faults_of_policy(policy: str) -> Iterator[str]:

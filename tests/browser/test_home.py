@@ -72,11 +72,11 @@ def test_examples_are_chosen_with_the_keyboard(context: BrowserContext) -> None:
     expect(page.locator("#response-web3py")).to_have_text("100")
 
 
-def test_head_and_response_follow_new_blocks(context: BrowserContext) -> None:
+def test_head_and_response_follow_new_blocks(own_context: BrowserContext) -> None:
     """The page updates itself, without a reload or a click."""
     chain = FollowedChain("growing")
     chain.grow(3)
-    page = context.new_page()
+    page = own_context.pages[0]
     page.clock.install()
     page.goto("/")
     head = page.locator("#network-growing").get_by_role("cell").nth(2)

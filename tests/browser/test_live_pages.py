@@ -79,12 +79,12 @@ def live(chain: FollowedChain) -> Iterator[Live]:
 
 
 @pytest.fixture
-def page(context: BrowserContext, live: Live) -> Page:
+def page(own_context: BrowserContext, live: Live) -> Page:
     user, _ = User.objects.get_or_create(
         email="boss@example.org", is_staff=True, is_superuser=True
     )
-    sign_in(context, live, user)
-    page = context.new_page()
+    sign_in(own_context, live, user)
+    page = own_context.pages[0]
     page.clock.install()
     return page
 
@@ -98,19 +98,16 @@ def status_path(network: Network) -> str:
     return f"/admin/networks/network/{network.pk}/status/"
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_pages_are_usable_by_everybody(page: Page, kind: str) -> None:
-    network = Network.objects.get(slug=kind)
-    if kind == "full":  # its follower is running, also on a slow machine
-        later = timezone.now() + timedelta(hours=1)
-        FollowerStatus.objects.filter(network=network).update(updated_at=later)
-    for name, path in (
-        ("explorer", f"/explore/{kind}/"),
-        ("status", status_path(network)),
-    ):
-        page.goto(path)
-        # The frame of the admin is Django's.
-        check_page(page, f"{name}-{kind}", "main" if name == "explorer" else "#content")
+def test_pages_are_usable_by_everybody(page: Page) -> None:
+    for kind in KINDS:
+        network = Network.objects.get(slug=kind)
+        if kind == "full":  # its follower is running, also on a slow machine
+            later = timezone.now() + timedelta(hours=1)
+            FollowerStatus.objects.filter(network=network).update(updated_at=later)
+        page.goto(f"/explore/{kind}/")
+        check_page(page, f"explorer-{kind}", "main")
+        page.goto(status_path(network))
+        check_page(page, f"status-{kind}", "#content")  # its frame is Django's
 
 
 def test_a_pending_transaction_has_a_page(page: Page, pool: UpstreamNode) -> None:
@@ -129,7 +126,6 @@ def test_a_pending_transaction_has_a_page(page: Page, pool: UpstreamNode) -> Non
     pool.answers["eth_getBlockByNumber"] = {"difficulty": "0x0", "transactions": []}
     page.goto("/explore/pooled/")
     expect(page.locator("#facts")).to_contain_text("0 transactions")
-    check_page(page, "pooled", "main")
     page.goto(f"/explore/pooled/tx/{name}")
     expect(page.locator("h1 .badge")).to_have_text("pending")
     check_page(page, "pending", "main")

@@ -5,27 +5,16 @@ from __future__ import annotations
 import re
 
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, expect
 
 from keys.models import Membership, Role, User
-from keys.services import issue_key
+from keys.services import invite, issue_key
 from tests.browser.conftest import PASSWORD, ask, copied, mailed_path, sign_in
 from tests.support.browser import needs_chromium
 from tests.support.live import Live
 from tests.support.wallet import new_user
 
 pytestmark = needs_chromium
-
-
-def invite(page: Page, email: str, role: str) -> None:
-    """Send an invitation, as an owner does on the dashboard."""
-    page.goto("/dashboard/")
-    page.get_by_role("link", name="Members").click()
-    page.get_by_role("link", name="Invite a member").click()
-    page.get_by_label("Email address").fill(email)
-    page.get_by_role("radio", name=re.compile(f"^{role}")).check()
-    page.get_by_role("button", name="Send the invitation").click()
-    expect(page.get_by_role("status")).to_contain_text(f"was sent to {email}")
 
 
 def test_new_person_joins_works_and_is_removed(
@@ -36,7 +25,13 @@ def test_new_person_joins_works_and_is_removed(
     live.secrets.append(key.secret)
     sign_in(context, live, owner)
     page = context.new_page()
-    invite(page, "dev@example.org", "Developer")
+    page.goto("/dashboard/")
+    page.get_by_role("link", name="Members").click()
+    page.get_by_role("link", name="Invite a member").click()
+    page.get_by_label("Email address").fill("dev@example.org")
+    page.get_by_role("radio", name=re.compile("^Developer")).check()
+    page.get_by_role("button", name="Send the invitation").click()
+    expect(page.get_by_role("status")).to_contain_text("was sent to dev@example.org")
 
     theirs = browser.new_context(
         base_url=live.base_url, permissions=["clipboard-read", "clipboard-write"]
@@ -86,7 +81,7 @@ def test_new_person_joins_works_and_is_removed(
 
 
 def test_user_joins_and_switches_between_accounts(
-    browser: Browser, context: BrowserContext, live: Live
+    context: BrowserContext, live: Live
 ) -> None:
     owner, consultant = new_user(), new_user()
     # The service does not know the password hasher of the tests.
@@ -94,12 +89,10 @@ def test_user_joins_and_switches_between_accounts(
     consultant.save()
     for user, name in ((owner, "Theirs"), (consultant, "Mine")):
         live.secrets.append(issue_key(owner=user, name=name).secret)
-    sign_in(context, live, owner)
-    invite(context.new_page(), consultant.email, "Viewer")
+    invited = invite(account=owner, email=consultant.email, role=Role.VIEWER)
 
-    theirs = browser.new_context(base_url=live.base_url)
-    page = theirs.new_page()
-    page.goto(mailed_path(live, "/account/invitations"))
+    page = context.new_page()
+    page.goto(f"/account/invitations/{invited.token}")
     page.get_by_role("main").get_by_role("link", name="Log in").click()
     page.get_by_label("Email address").fill(consultant.email)
     page.get_by_label("Password").fill(PASSWORD)
@@ -122,20 +115,20 @@ def test_user_joins_and_switches_between_accounts(
     page.get_by_role("button", name="Leave").click()
     expect(page.get_by_role("status")).to_contain_text("You have left the account")
     assert not Membership.objects.filter(account=owner).exists()
-    theirs.close()
 
 
 def test_owner_withdraws_and_sends_again(
     browser: Browser, context: BrowserContext, live: Live
 ) -> None:
-    sign_in(context, live, new_user())
+    owner = new_user()
+    invited = invite(account=owner, email="late@example.org", role=Role.OWNER)
+    sign_in(context, live, owner)
     page = context.new_page()
-    invite(page, "late@example.org", "Owner")
-    first = mailed_path(live, "/account/invitations")
+    page.goto("/dashboard/members")
     page.get_by_role("button", name="Send again to late@example.org").click()
     expect(page.get_by_role("status")).to_contain_text("was sent")
     visitor = browser.new_page(base_url=live.base_url)
-    visitor.goto(first)
+    visitor.goto(f"/account/invitations/{invited.token}")
     expect(visitor.get_by_role("heading", level=1)).to_have_text(
         "This invitation is no longer valid"
     )

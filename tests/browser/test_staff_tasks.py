@@ -34,14 +34,14 @@ from tests.support.waiting import wait_until
 pytestmark = needs_chromium
 
 
-def opened(context: BrowserContext, live: Live) -> Page:
-    """Return the admin's first page, opened by a superuser."""
+def opened(context: BrowserContext, live: Live, place: str = "") -> Page:
+    """Return a page of the admin, opened by a superuser. place: after `/admin/`."""
     boss, _ = User.objects.get_or_create(
         email="boss@example.org", is_staff=True, is_superuser=True
     )
     sign_in(context, live, boss)
     page = context.new_page()
-    page.goto("/admin/")
+    page.goto(f"/admin/{place}")
     return page
 
 
@@ -98,8 +98,7 @@ def test_key_gets_a_plan_a_limit_and_tracing_on_its_page(
     trace = ("debug_traceBlockByNumber", "latest", {"tracer": "callTracer"})
     assert ask(live, issued.secret, *trace).status_code == 403
 
-    page = opened(context, live)
-    page.goto(f"/admin/keys/user/{owner.pk}/change/")
+    page = opened(context, live, f"keys/user/{owner.pk}/change/")
     row = page.get_by_role("region", name="API keys").get_by_role("row")
     expect(row.filter(has_text="Growing")).to_contain_text(issued.version.hint)
     page.get_by_role("link", name="Growing").click()
@@ -127,8 +126,7 @@ def test_key_is_issued_on_the_page_of_its_owner(
     context: BrowserContext, live: Live
 ) -> None:
     owner = User.objects.create_user("phones@example.org")
-    page = opened(context, live)
-    page.goto("/admin/keys/user/")
+    page = opened(context, live, "keys/user/")
     page.locator("#searchbar").fill("phones@")
     page.get_by_role("button", name="Search").click()
     page.get_by_role("link", name="phones@example.org").click()
@@ -151,8 +149,7 @@ def test_customers_key_is_rolled_and_the_copied_call_works(
 ) -> None:
     owner = User.objects.create_user("leaks@example.org")
     old = issue_key(owner=owner, name="Leaked")
-    page = opened(context, live)
-    page.goto(f"/admin/keys/user/{owner.pk}/change/")
+    page = opened(context, live, f"keys/user/{owner.pk}/change/")
     page.get_by_role("link", name="Leaked").click()
     page.get_by_role("link", name="Roll", exact=True).click()
     page.get_by_label("Overlap").select_option("0")
@@ -176,8 +173,7 @@ def test_customers_key_is_rolled_and_the_copied_call_works(
 def test_network_is_added_retired_and_deleted(
     context: BrowserContext, live: Live
 ) -> None:
-    page = opened(context, live)
-    page.goto("/admin/networks/network/")
+    page = opened(context, live, "networks/network/")
     page.get_by_role("link", name="Add network").click()
     page.get_by_label("Slug").fill("spare")
     page.get_by_label("Name:", exact=True).fill("Spare")
@@ -242,8 +238,7 @@ def test_network_is_hidden_shown_and_opened_to_everyone(
         return visitor.get_by_role("cell", name="harbour").count()
 
     assert rows_of_visitors() == 1
-    page = opened(context, live)
-    page.goto("/admin/networks/network/")
+    page = opened(context, live, "networks/network/")
     page.get_by_role("link", name="harbour", exact=True).click()
     page.get_by_role("link", name="Hide").click()
     expect(page.get_by_role("main")).to_contain_text("Customers will no longer see")
@@ -269,9 +264,8 @@ def test_rows_of_lists_are_cards_with_labels_on_phones(
     context: BrowserContext, live: Live
 ) -> None:
     issue_key(owner=User.objects.create_user("pocket@example.org"), name="Pocket")
-    page = opened(context, live)
+    page = opened(context, live, "keys/apikey/?q=pocket@")
     set_width(page, WIDTHS["phone"])
-    page.goto("/admin/keys/apikey/?q=pocket@")
     row = page.locator("#result_list tbody tr")
     expect(row).to_have_count(1)
     expect(row.locator(".field-owner")).to_have_attribute("data-label", "Owner")

@@ -39,9 +39,7 @@ def test_long_tables_are_paged_on_a_phone(browser: Browser, live: Live) -> None:
     context = browser.new_context(base_url=live.base_url, viewport=phone)
     sign_in(context, live, user)
     page = context.new_page()
-    page.goto("/dashboard/")
-    page.get_by_role("link", name="Indexer").click()
-    page.get_by_role("link", name="Usage").click()
+    page.goto(f"/dashboard/keys/{key.pk}/usage")
     page.get_by_role("link", name="1 hour", exact=True).click()
 
     page.get_by_text("Table of calls by method").click()

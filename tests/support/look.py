@@ -130,7 +130,6 @@ def check_page(page: Page, name: str, part: str = "html") -> None:
         take_pictures(page, f"{name}-{width_name}")
     found = [one for scheme in SCHEMES for one in violations(page, scheme, [part])]
     assert not found, "\n".join((name, *found))
-    page.emulate_media(color_scheme="light")
     set_width(page, WIDTHS["desk"])
 
 
