@@ -271,7 +271,7 @@ def _message(transaction: Transaction) -> CallMessage:
         max_fee_per_gas=transaction.max_fee_per_gas,
         max_priority_fee_per_gas=transaction.max_priority_fee_per_gas,
         data=transaction.data,
-        access_list=transaction.access_list,
+        accesses=transaction.access_list or None,
         max_fee_per_blob_gas=transaction.max_fee_per_blob_gas if is_blob else None,
         blob_hashes=transaction.blob_versioned_hashes if is_blob else None,
         authorizations=transaction.authorization_list if is_set_code else None,

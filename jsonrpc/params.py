@@ -29,10 +29,9 @@ def anything(value: Any) -> Any:
 class Param:
     """A parameter of a method.
 
-    decoder: converts a JSON value to an argument, or raises ValueError. That of a required
-        parameter is also called for null.
-    required: whether the argument must be present. Only the last parameters may be
-        optional.
+    decoder: converts a JSON value other than null to an argument, or raises ValueError.
+    required: whether the argument must be present, and not null. Only the last parameters
+        may be optional.
     default: the argument if an optional parameter is absent or null.
     reads_text: whether the decoder has a second, optional argument, a
         `jsonrpc.source.Text`.
@@ -79,7 +78,9 @@ class Signature:
             for value in params:
                 if index == len(decoders):
                     raise InvalidParams(f"too many arguments, want at most {index}")
-                if value is None and index >= self._required:
+                if value is None:
+                    if index < self._required:
+                        raise _missing(index)
                     arguments.append(self._defaults[index])
                 else:
                     arguments.append(decoders[index](value))
@@ -88,7 +89,7 @@ class Signature:
             raise InvalidParams(f"invalid argument {index}: {error}") from error
         if index < len(decoders):
             if index < self._required:
-                raise InvalidParams(f"missing value for required argument {index}")
+                raise _missing(index)
             arguments += self._defaults[index:]
         return arguments
 
@@ -104,6 +105,10 @@ class Signature:
     @staticmethod
     def _decoder_with_text(param: Param, text: Text) -> Callable[[Any], Any]:
         return lambda value: param.decoder(value, text)
+
+
+def _missing(index: int) -> InvalidParams:
+    return InvalidParams(f"missing value for required argument {index}")
 
 
 class UndecodedSignature(Signature):

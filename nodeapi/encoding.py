@@ -7,7 +7,6 @@ Source: go-ethereum common/types.go, common/hexutil, rpc/types.go, internal/etha
 
 from __future__ import annotations
 
-import json
 import string
 from binascii import unhexlify
 from collections.abc import Callable
@@ -113,9 +112,7 @@ def boolean(value: Any) -> bool:
 
 
 def rpc_id(value: Any) -> str:
-    """Decode the id of a filter or a subscription. null is ""."""
-    if value is None:
-        return ""
+    """Decode the id of a filter or a subscription."""
     if not isinstance(value, str):
         raise ValueError(go_mismatch(kind(value), "rpc.ID"))
     return value
@@ -161,17 +158,13 @@ def block_number_or_hash(value: Any) -> BlockReference:
     """Decode a block parameter: a number, a tag, a hash or an EIP-1898 object."""
     if type(value) is str:
         return _BY_TAG.get(value) or _named_block(value)
-    if value is None:
-        return LATEST
     if type(value) is dict:
         return _block_object(value)
     raise ValueError(go_mismatch(kind(value), "string"))
 
 
 def slots_by_address(value: Any) -> dict[bytes, list[int]]:
-    """Decode an object with lists of slots by address. null is an empty object."""
-    if value is None:
-        return {}
+    """Decode an object with lists of slots by address."""
     if type(value) is not dict:
         wanted = "map[common.Address][]common.Hash"
         raise ValueError(go_mismatch(kind(value), wanted))
@@ -309,6 +302,28 @@ def _utf8(value: str) -> bytes:
     return value.encode("utf-8", "surrogatepass")
 
 
+_ESCAPES = {
+    each: f"\\{letter}"
+    for each, letter in zip('"\\\a\b\f\n\r\t\v', '"\\abfnrtv', strict=True)
+}
+
+
 def quoted(value: str) -> str:
-    """Return a text in quotes, with escaped non-printable characters."""
-    return json.dumps(value, ensure_ascii=not value.isprintable())
+    """Return a text in quotes, with non-printable characters escaped as in Go.
+
+    Source: Go, strconv.Quote
+    """
+    return '"' + "".join(map(_quoted_character, value)) + '"'
+
+
+def _quoted_character(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if code < 0x20 or code == 0x7F:
+        return f"\\x{code:02x}"
+    if 0xD800 <= code < 0xE000:
+        code = 0xFFFD  # Go has no lone surrogates
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

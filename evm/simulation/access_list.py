@@ -1,6 +1,6 @@
 """The access list of a call: accounts and slots that its execution touches.
 
-Source: go-ethereum v1.17.2, eth/tracers/logger/access_list_tracer.go,
+Source: go-ethereum v1.17.10, eth/tracers/logger/access_list_tracer.go,
 internal/ethapi/api.go `AccessList`
 """
 
@@ -47,13 +47,14 @@ class AccessListTracer(InstructionTracer):
     def __init__(self, known: AccessList, excluded: Container[bytes]) -> None:
         """Begin with a known list.
 
-        excluded: addresses that are listed with slots only.
+        excluded: addresses that are listed with the slots that are touched only.
         """
         self.touched: _Touched = {}
         self._excluded = excluded
         for address, slots in known:
-            if address not in excluded:
-                self.touched.setdefault(address, set())
+            if address in excluded:
+                continue
+            self.touched.setdefault(address, set())
             for slot in slots:
                 self._add_slot(address, slot)
 
@@ -110,7 +111,7 @@ def create_access_list(
     """Execute a call until its access list is complete. Each execution is undone.
 
     call: its access list is complete afterwards.
-    excluded: addresses that are listed with slots only.
+    excluded: see `AccessListTracer`.
     deadline: in the time of `time.monotonic()`.
 
     Return the result of the last execution, and the gas that all have used together.
@@ -120,7 +121,7 @@ def create_access_list(
     previous = AccessListTracer(call.access_list, excluded).touched
     gas_used = 0
     while True:
-        known = call.access_list = tuple(
+        known = call.accesses = tuple(
             (address, tuple(sorted(previous[address]))) for address in sorted(previous)
         )
         tracer = AccessListTracer(known, excluded)

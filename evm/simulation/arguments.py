@@ -1,6 +1,6 @@
 """Arguments of calls, and the message that is executed for them.
 
-Source: go-ethereum v1.17.2, internal/ethapi/transaction_args.go
+Source: go-ethereum v1.17.10, internal/ethapi/transaction_args.go
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ ZERO_ADDRESS = Address(bytes(20))
 NO_HASH = Hash32(bytes(32))
 NO_GAS_CAP = 2**63 - 1
 """Gas limit of a call without one, if there is no cap."""
+FEES_BEFORE_LONDON = (
+    "maxFeePerGas and maxPriorityFeePerGas are not valid before London is active"
+)
 
 
 class InvalidCall(Exception):
@@ -70,7 +73,8 @@ class CallMessage:
     max_fee_per_gas: int
     max_priority_fee_per_gas: int
     data: bytes
-    access_list: AccessList = ()
+    accesses: AccessList | None = None
+    """None without an access list, which is invalid before Berlin, even an empty one."""
     max_fee_per_blob_gas: int | None = None
     blob_hashes: tuple[Hash32, ...] | None = None
     """None without blobs. An empty tuple is an error of the caller."""
@@ -84,6 +88,11 @@ class CallMessage:
     def is_free(self) -> bool:
         """Whether the sender pays nothing for gas, and the base fee counts as 0."""
         return not self.max_fee_per_gas and not self.max_priority_fee_per_gas
+
+    @property
+    def access_list(self) -> AccessList:
+        """The accesses, without a difference between none and absent."""
+        return self.accesses or ()
 
     @property
     def type(self) -> int:
@@ -118,7 +127,7 @@ def call_message(
 ) -> CallMessage:
     """Return the message of a call.
 
-    base_fee: the base fee in the block's header; None before London.
+    base_fee: the block's, overrides included; None before London.
     gas_cap: the highest gas limit, to which a higher one is reduced; 0: no cap.
     default_gas: the gas limit if the caller has given none; by default the cap.
 
@@ -133,11 +142,18 @@ def call_message(
         raise InvalidCall(
             "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified"
         )
+    if arguments.to is None:
+        if arguments.blob_versioned_hashes is not None:
+            raise InvalidCall("blob transaction of type create")
+        if arguments.authorization_list is not None:
+            raise InvalidCall("EIP-7702 transaction cannot be used to create contract")
     given_id = arguments.chain_id
     if given_id is not None and given_id != chain_id:
         raise InvalidCall(
             f"chainId does not match node's (have={given_id}, want={chain_id})"
         )
+    if base_fee is None and (fee is not None or tip is not None):
+        raise InvalidCall(FEES_BEFORE_LONDON)
     if base_fee is None or price is not None:
         fee = tip = price = price or 0
     else:
@@ -156,7 +172,7 @@ def call_message(
         max_fee_per_gas=fee,
         max_priority_fee_per_gas=tip,
         data=arguments.data or b"",
-        access_list=arguments.access_list or (),
+        accesses=arguments.access_list,
         max_fee_per_blob_gas=blob_fee,
         blob_hashes=hashes,
         authorizations=arguments.authorization_list,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from eth_typing import Address, Hash32
 
-from evm.blocks import Block
+from evm.blocks import Block, Withdrawal
 from evm.errors import InvalidBlock
 from evm.execution import BlockExecution
 from evm.receipts import BLOOM_BYTES
@@ -20,13 +20,17 @@ from evm.signing import TransactionFields, encode_unsigned
 from evm.simulation.arguments import ZERO_ADDRESS, InvalidCall, call_message
 from evm.simulation.block import CallBlock
 from evm.simulation.call import CallRules, execute_call
-from evm.simulation.checks import GAS_LIMIT_REACHED, CallRejected
+from evm.simulation.checks import (
+    GAS_LIMIT_REACHED,
+    CallRejected,
+    check_nonce_limit,
+)
 from evm.simulation.errors import SERVER_ERROR, SimulationError
 from evm.simulation.overrides import InvalidOverride, override_state
 from evm.simulation.transfer_logs import TransferLogs
 from evm.simulation.world import WrappingWorld
 from evm.state_roots import StateRoots
-from evm.transactions import BLOB, LEGACY, Transaction
+from evm.transactions import ACCESS_LIST, BLOB, LEGACY, Transaction
 from evm.trie import ordered_root
 
 if TYPE_CHECKING:
@@ -174,10 +178,12 @@ class BlockRun:
         wanted = self._wanted_gas(arguments)
         message = self._message(arguments, min(wanted, budget.gas_left))
         has_base_fee = self._header.base_fee_per_gas is not None
+        if not self._rules.checks_nonce:
+            self._check_nonce_limit(message.sender)
         transaction = unsigned_transaction(
             message,
             self._config.chain_id,
-            is_legacy=arguments.gas_price is not None or not has_base_fee,
+            has_price=arguments.gas_price is not None or not has_base_fee,
         )
         try:
             result = execute_call(
@@ -193,6 +199,13 @@ class BlockRun:
             raise SimulationError(error.code, text) from error
         budget.gas_used += result.gas_used
         self._add(transaction, result, is_capped=message.gas < wanted)
+
+    def _check_nonce_limit(self, sender: Address) -> None:
+        """Check that a sender's nonce can rise. Raises: SimulationError."""
+        try:
+            check_nonce_limit(sender, self._world.get_nonce(sender))
+        except CallRejected as error:
+            raise SimulationError(error.code, error.text) from error
 
     def _wanted_gas(self, arguments: CallArguments) -> int:
         """Return a call's gas limit, by default the remaining gas of the block.
@@ -233,43 +246,32 @@ class BlockRun:
             result.gas_used,
             is_success=result.error is None,
         )
-        self._clear_sender(transaction.sender)
         error = result.error
         if is_capped and error is not None and not result.is_reverted:
             error += ADDED_TO_CAPPED
         self._transactions.append(transaction)
         self._outcomes.append(CallOutcome(result, self._logs.logs, error))
 
-    def _clear_sender(self, sender: Address) -> None:
-        """Delete a sender whose nonce has wrapped around, if it is empty (EIP-161)."""
-        world = self._world
-        if (
-            self._fork.clears_empty_accounts
-            and world.account_exists(sender)
-            and world.account_is_empty(sender)
-        ):
-            world.delete_account(sender)
-
     # The end
+
+    @property
+    def _withdrawals(self) -> Sequence[Withdrawal] | None:
+        """The block's withdrawals, None before Shanghai, where overrides have no effect."""
+        if not self._fork.has_withdrawals:
+            return None
+        return self._request.overrides.withdrawals or ()
 
     def _finish(self) -> Outcome:
         """Execute withdrawals, requests and rewards. Raises: SimulationError."""
-        withdrawals = self._request.overrides.withdrawals
-        if withdrawals and not self._fork.is_merged:
-            raise SimulationError(SERVER_ERROR, "ethash does not support withdrawals")
-        if withdrawals and not self._fork.has_withdrawals:
-            raise SimulationError(
-                SERVER_ERROR, "withdrawals set before Shanghai activation"
-            )
         try:
-            return self._execution.finish((), withdrawals)
+            return self._execution.finish((), self._withdrawals)
         except InvalidBlock as error:
             text = f"system call failed to execute: {error.summary}"
             raise SimulationError(SERVER_ERROR, text) from error
 
     def _complete(self, outcome: Outcome, state_root: Hash32) -> Block:
         """Return the block with the results of its execution in its header."""
-        withdrawals = None
+        withdrawals = self._withdrawals
         header = replace(
             self._header,
             state_root=state_root,
@@ -278,9 +280,7 @@ class BlockRun:
             logs_bloom=outcome.bloom.to_bytes(BLOOM_BYTES, "big"),
             gas_used=outcome.gas_used,
         )
-        if self._fork.is_merged:
-            # geth gives the blocks between the merge and Shanghai withdrawals as well.
-            withdrawals = self._request.overrides.withdrawals or ()
+        if withdrawals is not None:
             root = _root([each.encode() for each in withdrawals])
             header = replace(header, withdrawals_root=root)
         if self._fork.has_blobs:
@@ -314,14 +314,17 @@ class UnsignedTransaction(Transaction):
 
 
 def unsigned_transaction(
-    message: CallMessage, chain_id: int, *, is_legacy: bool
+    message: CallMessage, chain_id: int, *, has_price: bool
 ) -> UnsignedTransaction:
     """Return the transaction that stands for a call in its block.
 
-    is_legacy: whether the call has a gas price instead of fees. The transaction then
-        lacks an access list, blobs and authorizations, although the call has them.
+    has_price: whether the call has a gas price instead of fees. The transaction then
+        lacks blobs and authorizations, although the call has them.
     """
-    kind = LEGACY if is_legacy else message.type
+    kind = message.type
+    if has_price:
+        kind = LEGACY if message.accesses is None else ACCESS_LIST
+    is_legacy = kind == LEGACY
     fields = TransactionFields(
         nonce=message.nonce,
         gas=message.gas,
@@ -329,9 +332,9 @@ def unsigned_transaction(
         value=message.value,
         data=message.data,
     )
-    if is_legacy:
+    if has_price:
         fields["gas_price"] = message.max_fee_per_gas
-    else:
+    if not is_legacy:
         fields["type"] = kind
         fields["chain_id"] = chain_id
         fields["max_priority_fee_per_gas"] = message.max_priority_fee_per_gas

@@ -3,7 +3,7 @@
 A call is checked like a transaction, but the sender may be a contract, the gas limit may
 exceed a transaction's, and the nonce and the base fee are checked on demand only.
 
-Source: go-ethereum v1.17.2, core/state_transition.go, core/error.go; codes:
+Source: go-ethereum v1.17.10, core/state_transition.go, core/error.go; codes:
 internal/ethapi/errors.go
 """
 
@@ -18,6 +18,8 @@ from evm.intrinsic import floor_gas, intrinsic_gas
 from evm.transactions import CREATE_ADDRESS
 
 if TYPE_CHECKING:
+    from eth_typing import Address
+
     from evm.fork import Fork
     from evm.simulation.arguments import CallMessage
 
@@ -72,15 +74,21 @@ def check_call(
     is_free = call.is_free and not requires_fee
     if fork.has_base_fee and not is_free:
         _check_fees(state, call)
+    if call.accesses is not None and not fork.has_access_lists:
+        raise _unsupported("access list", call)
+    if call.max_fee_per_blob_gas is not None and not fork.has_blobs:
+        raise _unsupported("blob", call)
     if call.blob_hashes is not None:
         _check_blobs(fork, call)
-        if fork.has_blobs:
-            _check_blob_fee(state, call, requires_fee)
+        _check_blob_fee(state, call, requires_fee)
     if call.authorizations is not None:
+        if not fork.has_delegations:
+            raise _unsupported("setcode", call)
         _check_authorizations(call)
-    _check_funds(state, call)
+    _check_init_code(fork, call)
     if gas_left is not None and call.gas > gas_left:
         raise CallRejected(GAS_LIMIT_REACHED, "gas limit reached")
+    _check_funds(state, call)
     _check_gas(fork, call)
 
 
@@ -95,10 +103,15 @@ def _check_nonce(state: Any, call: CallMessage) -> None:
             f"nonce too {word}: address {_sender(call)}, tx: {call.nonce} "
             f"state: {nonce}",
         )
+    check_nonce_limit(call.sender, nonce)
+
+
+def check_nonce_limit(sender: Address, nonce: int) -> None:
+    """Check that a sender's nonce can rise (EIP-2681). Raises: CallRejected."""
     if nonce >= MAX_NONCE:
-        raise CallRejected(
-            OTHER, f"nonce has max value: address {_sender(call)}, nonce: {nonce}"
-        )
+        account = to_checksum_address(sender)
+        text = f"nonce has max value: address {account}, nonce: {nonce}"
+        raise CallRejected(OTHER, text)
 
 
 def _check_fees(state: Any, call: CallMessage) -> None:
@@ -118,10 +131,13 @@ def _check_fees(state: Any, call: CallMessage) -> None:
         )
 
 
+def _unsupported(kind: str, call: CallMessage) -> CallRejected:
+    text = f"transaction type not supported: {kind} tx (sender {_sender(call)})"
+    return CallRejected(OTHER, text)
+
+
 def _check_blobs(fork: Fork, call: CallMessage) -> None:
     hashes, maximum = call.blob_hashes or (), fork.max_blobs_per_transaction
-    if call.to == CREATE_ADDRESS:
-        raise CallRejected(OTHER, "blob transaction of type create")
     if not hashes:
         raise CallRejected(OTHER, "blob transaction missing blob hashes")
     if maximum is not None and len(hashes) > maximum:
@@ -142,12 +158,6 @@ def _check_blob_fee(state: Any, call: CallMessage, requires_fee: bool) -> None:
 
 
 def _check_authorizations(call: CallMessage) -> None:
-    if call.to == CREATE_ADDRESS:
-        raise CallRejected(
-            OTHER,
-            "EIP-7702 transaction cannot be used to create contract "
-            f"(sender {_sender(call)})",
-        )
     if not call.authorizations:
         raise CallRejected(
             OTHER, f"EIP-7702 transaction with empty auth list (sender {_sender(call)})"
@@ -184,6 +194,9 @@ def _check_gas(fork: Fork, call: CallMessage) -> None:
             OTHER,
             f"insufficient gas for floor data gas cost: have {call.gas}, want {floor}",
         )
+
+
+def _check_init_code(fork: Fork, call: CallMessage) -> None:
     size, limit = len(call.data), fork.max_init_code_size
     if call.to == CREATE_ADDRESS and limit is not None and size > limit:
         raise CallRejected(

@@ -6,6 +6,7 @@ Source: go-ethereum internal/ethapi/errors.go
 from __future__ import annotations
 
 SERVER_ERROR = -32000
+INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 BLOCK_NUMBER_INVALID = -38020
 BLOCK_TIMESTAMP_INVALID = -38021

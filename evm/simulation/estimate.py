@@ -1,6 +1,6 @@
 """The least gas limit with which a call succeeds.
 
-Source: go-ethereum v1.17.2, eth/gasestimator/gasestimator.go
+Source: go-ethereum v1.17.10, eth/gasestimator/gasestimator.go
 """
 
 from __future__ import annotations
@@ -63,14 +63,12 @@ class GasEstimator:
         self.gas_used = 0
         """Gas that all executions have used together."""
 
-    def estimate(self, header_gas_limit: int, gas_cap: int) -> int:
-        """Return the estimate.
-
-        header_gas_limit: the block's gas limit, without overrides. gas_cap: 0 for none.
+    def estimate(self, gas_cap: int) -> int:
+        """Return the estimate. gas_cap: 0 for none.
 
         Raises: NoEstimate, CallRejected.
         """
-        highest = self._highest(header_gas_limit, gas_cap)
+        highest = self._highest(gas_cap)
         call = self._call
         if (
             not call.data
@@ -104,13 +102,13 @@ class GasEstimator:
                 low = middle
         return high
 
-    def _highest(self, header_gas_limit: int, gas_cap: int) -> int:
+    def _highest(self, gas_cap: int) -> int:
         """Return the highest gas limit to try, by caller, block and sender's balance.
 
         Raises: NoEstimate if the sender can't pay for anything.
         """
         call, block = self._call, self._block
-        limit = call.gas if call.gas >= TRANSACTION_GAS else header_gas_limit
+        limit = call.gas if call.gas >= TRANSACTION_GAS else block.gas_limit
         maximum = block.fork.max_transaction_gas
         if maximum is not None:
             limit = min(limit, maximum)

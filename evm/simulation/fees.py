@@ -1,13 +1,13 @@
-"""Fees of a call whose sender has to be able to pay, where the caller has left them out.
+"""Fees of a call, where the caller has given some and left out others.
 
-Source: go-ethereum v1.17.2, internal/ethapi/transaction_args.go `setFeeDefaults`
+Source: go-ethereum v1.17.10, internal/ethapi/transaction_args.go `setFeeDefaults`
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evm.simulation.arguments import InvalidCall
+from evm.simulation.arguments import FEES_BEFORE_LONDON, InvalidCall
 
 if TYPE_CHECKING:
     from evm.simulation.arguments import CallArguments
@@ -17,9 +17,22 @@ BASE_FEE_FACTOR = 2
 """Fees that are filled in allow the base fee to rise by this factor."""
 
 
+def has_fees(arguments: CallArguments) -> bool:
+    """Return whether a fee is given. Otherwise `fill_fees` leaves all of them at zero."""
+    fees = (
+        arguments.gas_price,
+        arguments.max_fee_per_gas,
+        arguments.max_priority_fee_per_gas,
+        arguments.max_fee_per_blob_gas,
+    )
+    return any(fee is not None for fee in fees)
+
+
 def needs_tip(arguments: CallArguments) -> bool:
     """Return whether `fill_fees` uses its tip."""
-    return arguments.gas_price is None and arguments.max_priority_fee_per_gas is None
+    has_price = arguments.gas_price is not None
+    has_tip = arguments.max_priority_fee_per_gas is not None
+    return has_fees(arguments) and not has_price and not has_tip
 
 
 def fill_fees(arguments: CallArguments, block: CallBlock, tip: int) -> None:
@@ -27,6 +40,8 @@ def fill_fees(arguments: CallArguments, block: CallBlock, tip: int) -> None:
 
     Raises: InvalidCall.
     """
+    if not has_fees(arguments):
+        return
     if arguments.max_fee_per_blob_gas == 0:
         raise InvalidCall("maxFeePerBlobGas, if specified, must be non-zero")
     if (
@@ -41,6 +56,8 @@ def fill_fees(arguments: CallArguments, block: CallBlock, tip: int) -> None:
             raise InvalidCall(
                 "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified"
             )
+        if arguments.authorization_list is not None:
+            raise InvalidCall("both gasPrice and authorizationList specified")
         if not arguments.gas_price and block.fork.has_base_fee:
             raise InvalidCall("gasPrice must be non-zero after london fork")
         return
@@ -49,10 +66,7 @@ def fill_fees(arguments: CallArguments, block: CallBlock, tip: int) -> None:
     is_complete = fee is not None and own_tip is not None
     if not block.fork.has_base_fee and not is_complete:
         if fee is not None or own_tip is not None:
-            raise InvalidCall(
-                "maxFeePerGas and maxPriorityFeePerGas are not valid before London is "
-                "active"
-            )
+            raise InvalidCall(FEES_BEFORE_LONDON)
         arguments.gas_price = tip
         return
     if own_tip is None:

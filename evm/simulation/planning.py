@@ -22,6 +22,7 @@ from evm.simulation.errors import (
     BLOCK_NUMBER_INVALID,
     BLOCK_TIMESTAMP_INVALID,
     CLIENT_LIMIT_EXCEEDED,
+    INVALID_PARAMS,
     SimulationError,
 )
 from evm.simulation.overrides import BlockOverrides
@@ -119,6 +120,29 @@ def plan_blocks(requests: Sequence[BlockCalls], base: Header) -> list[PlannedBlo
     return planned
 
 
+def check_difficulties(
+    planned: Sequence[PlannedBlock], base: Header, config: ChainConfig
+) -> None:
+    """Check that no block after the merge has an overridden difficulty.
+
+    base: the block below the first one. Raises: SimulationError.
+    """
+    difficulty = base.difficulty
+    for block in planned:
+        if config.is_surely_merged(block.number, block.timestamp):
+            difficulty = 0
+        overridden = block.request.overrides.difficulty
+        if overridden is None:
+            continue
+        if difficulty == 0:
+            raise SimulationError(
+                INVALID_PARAMS,
+                f"block {block.number}: difficulty override is not allowed after the "
+                "merge",
+            )
+        difficulty = overridden
+
+
 def _after(timestamp: int) -> int:
     """Return the default timestamp of the next block, a number of 64 bits."""
     return (timestamp + SECONDS_BETWEEN_BLOCKS) % 2**64
@@ -129,8 +153,7 @@ def header_before_execution(
 ) -> tuple[Header, Fork]:
     """Return a block's header without the results of its execution, and its fork.
 
-    Miner and gas limit are the parent's unless they are overridden. A difficulty that
-    is overridden applies before the merge only.
+    Miner and gas limit are the parent's unless they are overridden.
 
     parent: the complete header of the block before. validates: whether the base fee
         follows the parent's. Otherwise it is 0 unless it is overridden.

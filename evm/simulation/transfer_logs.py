@@ -36,8 +36,8 @@ class IndexedLog(NamedTuple):
 class TransferLogs(Watcher):
     """Collects the logs of one block's transactions, without those of failed frames.
 
-    Indexes are assigned when logs are written. Those of failed frames are not used
-    again. Transfers are no part of receipts.
+    Indexes are assigned when logs are written. Those of failed frames are used again.
+    Transfers are no part of receipts.
     """
 
     records = None
@@ -75,6 +75,7 @@ class TransferLogs(Watcher):
         super().exit(frame)
         start = self._starts.pop()
         if frame.error is not None:
+            self._count -= len(self.logs) - start
             del self.logs[start:]
 
     def log(self, address: bytes, topics: tuple[bytes, ...], data: bytes) -> None:

@@ -181,10 +181,12 @@ class Erc7562Tracer:
     def fault(self, step: Step) -> None:
         """Do nothing: `step` has recorded the failed instruction."""
 
-    def log(self, address: bytes, topics: tuple[bytes, ...], data: bytes) -> None:
-        """Add a log to the running call. As in geth, its index is always 0."""
+    def log(
+        self, address: bytes, topics: tuple[bytes, ...], data: bytes, index: int
+    ) -> None:
+        """Add a log to the running call."""
         call = self._open[-1]
-        call.logs.append(FrameLog(address, topics, data, 0, len(call.calls)))
+        call.logs.append(FrameLog(address, topics, data, index, len(call.calls)))
 
     def end(self, frame: CallFrame, gas_used: int) -> None:
         """Receive the outermost frame at the end of the transaction."""

@@ -27,9 +27,10 @@ class TracerEvents(Watcher):
 
     def log(self, address: bytes, topics: tuple[bytes, ...], data: bytes) -> None:
         """Report a log of the executing frame."""
+        index = self.log_count
         super().log(address, topics, data)
         if self.tracer is not None and self.tracer.wants_frames:
-            self.tracer.log(address, topics, data)
+            self.tracer.log(address, topics, data, index)
 
     def exit(self, frame: CallFrame) -> None:
         """Report the end of a frame. Raises: TracerError if the tracer fails."""

@@ -66,10 +66,12 @@ class MuxTracer:
         for tracer in self._of_frames:
             tracer.exit(frame)
 
-    def log(self, address: bytes, topics: tuple[bytes, ...], data: bytes) -> None:
+    def log(
+        self, address: bytes, topics: tuple[bytes, ...], data: bytes, index: int
+    ) -> None:
         """Forward a log."""
         for tracer in self._of_frames:
-            tracer.log(address, topics, data)
+            tracer.log(address, topics, data, index)
 
     def end(self, frame: CallFrame, gas_used: int) -> None:
         """Forward the end of the transaction."""

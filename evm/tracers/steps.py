@@ -125,8 +125,13 @@ class StepTracer(Protocol):
     def exit(self, frame: CallFrame) -> None:
         """Receive the end of a call frame, with its `gas_used`, `output` and `error`."""
 
-    def log(self, address: bytes, topics: tuple[bytes, ...], data: bytes) -> None:
-        """Receive a log of the running frame. Only called if `wants_frames`."""
+    def log(
+        self, address: bytes, topics: tuple[bytes, ...], data: bytes, index: int
+    ) -> None:
+        """Receive a log of the running frame. Only called if `wants_frames`.
+
+        index: of the log in the block.
+        """
 
     def end(self, frame: CallFrame, gas_used: int) -> None:
         """Receive the outermost frame at the end of the transaction.
@@ -159,7 +164,9 @@ class InstructionTracer:
     def exit(self, frame: CallFrame) -> None:
         """Ignore the end of a call frame."""
 
-    def log(self, address: bytes, topics: tuple[bytes, ...], data: bytes) -> None:
+    def log(
+        self, address: bytes, topics: tuple[bytes, ...], data: bytes, index: int
+    ) -> None:
         """Ignore a log."""
 
     def end(self, frame: CallFrame, gas_used: int) -> None:

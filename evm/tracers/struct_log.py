@@ -110,7 +110,8 @@ class StructLogger(InstructionTracer):
         if options.enable_memory and (memory := step.frame.memory):
             words = memory.hex(",", 32).replace(",", '","0x')
             text += f',"memory":["0x{words}"]'
-        if step.op in (_SLOAD, _SSTORE) and not options.disable_storage:
+        is_storage = step.op in (_SLOAD, _SSTORE) and step.error is None
+        if is_storage and not options.disable_storage:
             text += self._storage_of(step)
         text += f',"refund":{step.refund}}}' if step.refund else "}"
         self._pieces.append("," + text if self._count else text)

@@ -145,7 +145,9 @@ class VmTracer:
         if frame.type != _SELFDESTRUCT:
             self._end(self._frames.pop())
 
-    def log(self, address: bytes, topics: tuple[bytes, ...], data: bytes) -> None:
+    def log(
+        self, address: bytes, topics: tuple[bytes, ...], data: bytes, index: int
+    ) -> None:
         """Do nothing: the result contains no logs."""
 
     def end(self, frame: CallFrame, gas_used: int) -> None:

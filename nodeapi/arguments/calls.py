@@ -3,7 +3,7 @@
 The decoders take what callers send, and have geth's error texts. The encoders return JSON
 that the decoders accept, for worker processes.
 
-Source: go-ethereum v1.17.2, internal/ethapi/transaction_args.go, override/override.go,
+Source: go-ethereum v1.17.10, internal/ethapi/transaction_args.go, override/override.go,
 core/types/gen_access_tuple.go, gen_authorization.go, gen_withdrawal_json.go
 """
 
@@ -175,7 +175,7 @@ def _encode_authorization(authorization: Authorization) -> dict[str, str]:
 
 # Overrides of the state
 
-_ACCOUNT_FIELDS = {
+ACCOUNT_FIELDS = {
     "nonce": GoField("nonce", uint64),
     "code": GoField("code", any_data),
     "balance": GoField("balance", big),
@@ -196,7 +196,7 @@ def decode_state_overrides(value: Any) -> StateOverrides:
         raise ValueError(go_mismatch(kind(value), "override.StateOverride"))
     return {
         Address(address(account)): AccountOverride(
-            **decode_fields(override, "override.OverrideAccount", _ACCOUNT_FIELDS)
+            **decode_fields(override, "override.OverrideAccount", ACCOUNT_FIELDS)
         )
         for account, override in value.items()
     }
@@ -252,7 +252,7 @@ def _withdrawal(value: Any) -> Withdrawal:
     return Withdrawal(**{**_NO_WITHDRAWAL, **found})
 
 
-_BLOCK_FIELDS = {
+BLOCK_FIELDS = {
     "Number": GoField("number", big),
     "Difficulty": GoField("difficulty", big),
     "Time": GoField("time", uint64),
@@ -264,7 +264,7 @@ _BLOCK_FIELDS = {
     "BeaconRoot": GoField("beacon_root", hash32),
     "Withdrawals": GoField("withdrawals", list_of(_withdrawal, "types.Withdrawals")),
 }
-_BLOCK_NAMES = {field.name: name for name, field in _BLOCK_FIELDS.items()}
+_BLOCK_NAMES = {field.name: name for name, field in BLOCK_FIELDS.items()}
 
 
 def decode_block_overrides(value: Any) -> BlockOverrides:
@@ -272,7 +272,7 @@ def decode_block_overrides(value: Any) -> BlockOverrides:
 
     Raises: ValueError.
     """
-    found = decode_fields(value, "override.BlockOverrides", _BLOCK_FIELDS)
+    found = decode_fields(value, "override.BlockOverrides", BLOCK_FIELDS)
     return BlockOverrides(**found)
 
 

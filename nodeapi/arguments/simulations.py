@@ -1,16 +1,23 @@
 """The payload of eth_simulateV1, between JSON and Python.
 
-Source: go-ethereum internal/ethapi/simulate.go, `simOpts` and `simBlock`
+Source: go-ethereum v1.17.10, internal/ethapi/simulate.go, `simOpts` and `simBlock`
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eth_typing import Address
+from eth_utils.address import to_checksum_address
+
+from evm.simulation.overrides import AccountOverride
 from evm.simulation.planning import BlockCalls, check_counts
+from jsonrpc.text import kind
 from nodeapi.arguments.calls import (
+    ACCOUNT_FIELDS,
+    BLOCK_FIELDS,
     decode_block_overrides,
     decode_call,
     decode_state_overrides,
@@ -18,8 +25,8 @@ from nodeapi.arguments.calls import (
     encode_call,
     encode_state_overrides,
 )
-from nodeapi.encoding import boolean
-from nodeapi.go.fields import GoField, decode_fields, list_of
+from nodeapi.encoding import address, boolean, go_mismatch, quoted
+from nodeapi.go.fields import GoField, decode_fields, in_own_decoder, list_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,15 +42,64 @@ class Simulation:
     """Whether the blocks contain transaction objects instead of hashes."""
 
 
+def _accounts(value: Any) -> dict[str, Any]:
+    """Return overrides by address, of which only the addresses were checked."""
+    if type(value) is not dict:
+        go_type = "map[common.Address]json.RawMessage"
+        raise ValueError(go_mismatch(kind(value), go_type))
+    for account in value:
+        address(account)
+    return value
+
+
 _BLOCK_FIELDS = {
-    "BlockOverrides": GoField("overrides", decode_block_overrides),
-    "StateOverrides": GoField("state_overrides", decode_state_overrides),
+    "BlockOverrides": GoField("overrides", lambda value: value),
+    "StateOverrides": GoField("state_overrides", _accounts),
     "Calls": GoField("calls", list_of(decode_call, "[]ethapi.TransactionArgs")),
 }
+_BLOCK_TYPE = (
+    "struct { BlockOverrides json.RawMessage; StateOverrides "
+    "map[common.Address]json.RawMessage; Calls []ethapi.TransactionArgs }"
+)
 
 
 def _block(value: Any) -> BlockCalls:
-    return BlockCalls(**decode_fields(value, "ethapi.simBlock", _BLOCK_FIELDS))
+    """Decode a block. As in geth, the calls are decoded before the overrides.
+
+    Raises: ValueError, whose text lacks the field of an override's value.
+    """
+    try:
+        found = decode_fields(value, _BLOCK_TYPE, _BLOCK_FIELDS)
+        if "overrides" in found:
+            _check_names(found["overrides"], BLOCK_FIELDS, "block override")
+            found["overrides"] = decode_block_overrides(found["overrides"])
+        if "state_overrides" in found:
+            accounts: dict[Address, AccountOverride] = {}
+            for account, given in found["state_overrides"].items():
+                name = to_checksum_address(address(account))
+                _check_names(given, ACCOUNT_FIELDS, f"state override for {name}")
+                accounts |= decode_state_overrides({account: given})
+            found["state_overrides"] = accounts
+    except ValueError as error:
+        raise ValueError(in_own_decoder(str(error), "simBlock")) from None
+    return BlockCalls(**found)
+
+
+def _check_names(given: Any, fields: Mapping[str, GoField], what: str) -> None:
+    """Check that each member of overrides is a field, and each field is given once.
+
+    what: describes the overrides. Raises: ValueError.
+    """
+    names = {name.casefold() for name in fields}
+    seen: dict[str, str] = {}
+    for name in sorted(given if type(given) is dict else ()):
+        folded = name.casefold()
+        if folded not in names:
+            raise ValueError(f"unknown field {quoted(name)} in {what}")
+        if folded in seen:
+            keys = f"{quoted(seen[folded])} and {quoted(name)}"
+            raise ValueError(f"keys {keys} in {what} name the same field")
+        seen[folded] = name
 
 
 _list_of_blocks = list_of(_block, "[]ethapi.simBlock")

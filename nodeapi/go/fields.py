@@ -3,7 +3,7 @@
 A decoder takes a JSON value that is not null, except inside of lists, and raises
 ValueError with Go's text.
 
-Source: go-ethereum v1.17.2, common/hexutil/json.go, common/types.go; Go 1.26,
+Source: go-ethereum v1.17.10, common/hexutil/json.go, common/types.go; Go 1.26,
 encoding/json/decode.go
 """
 
@@ -32,7 +32,9 @@ _TOO_BIG_256 = "hex number > 256 bits"
 _VALUE = " into Go value of type "
 _FIELD = " into Go struct field "
 _PREFIXES = ("0x", "0X")
-_SELF_DECODING = frozenset({"AccessTuple", "SetCodeAuthorization", "Withdrawal"})
+_SELF_DECODING = frozenset(
+    {"AccessTuple", "SetCodeAuthorization", "Withdrawal", "simBlock"}
+)
 """Structs with decoders of their own. An error inside of one names the struct around it.
 """
 _QUANTITY = re.compile("0[xX](0|[1-9a-fA-F][0-9a-fA-F]*)")
@@ -102,6 +104,15 @@ def _within(fault: str, struct: str, name: str) -> str:
         named = struct if named in _SELF_DECODING else named
         return f"{before}{_FIELD}{named}.{name}.{inner}"
     return fault
+
+
+def in_own_decoder(fault: str, struct: str) -> str:
+    """Return the text of an error in the parts that a struct's own decoder decodes.
+
+    An inner struct, if the text names one, is replaced by the struct.
+    """
+    before, found, after = fault.partition(_FIELD)
+    return f"{before}{found}{struct}.{after.partition('.')[2]}" if found else fault
 
 
 def required(found: dict[str, Any], names: Mapping[str, str], struct: str) -> None:

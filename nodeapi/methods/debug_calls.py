@@ -14,7 +14,14 @@ from jsonrpc.errors import RpcError
 from jsonrpc.params import Param
 from jsonrpc.source import Text
 from jsonrpc.text import kind
-from nodeapi.encoding import BlockReference, any_data, block_number_or_hash, data, index
+from nodeapi.encoding import (
+    LATEST,
+    BlockReference,
+    any_data,
+    block_number_or_hash,
+    data,
+    index,
+)
 from nodeapi.errors.traces import BlockNotFound
 from nodeapi.go.decoding import mismatch
 from nodeapi.go.fields import GoField, decode_fields
@@ -99,7 +106,15 @@ def _is_ours(name: str) -> bool:
     "debug_traceCall",
     params=[
         CALL,
-        Param("block", block_number_or_hash, BLOCK_PARAMETER),
+        Param(
+            "block",
+            block_number_or_hash,
+            BLOCK_PARAMETER,
+            required=False,
+            default=LATEST,
+            summary="The block after which the call is executed; latest by default, not "
+            "pending.",
+        ),
         Param(
             "options",
             call_trace_options,

@@ -1,6 +1,6 @@
 """`eth_call` and its relatives: calls that are executed without a transaction.
 
-Source: go-ethereum v1.17.2, internal/ethapi/api.go
+Source: go-ethereum v1.17.10, internal/ethapi/api.go
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from eth_typing import Address
 
 from evm.simulation.arguments import CallArguments
 from evm.simulation.fees import needs_tip
+from jsonrpc.errors import RpcError
 from jsonrpc.later import Later
 from jsonrpc.params import Param
 from nodeapi.arguments.calls import (
@@ -37,6 +38,13 @@ _asked: dict[bytes, AskedCall] = {}
 """Calls by their JSON. Callers send the same ones again and again, and decoding takes longer
 than the rest of an answer that is cached."""
 _ASKED_COUNT, _ASKED_BYTES = 4096, 512
+
+
+class BlobFeeWithoutBlobs(RpcError):
+    """Raised when a call has a fee for blobs, but no blobs."""
+
+    remedy = "Leave maxFeePerBlobGas out, or pass blobVersionedHashes."
+    text = "maxFeePerBlobGas specified without blobVersionedHashes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +191,11 @@ async def create_access_list(
     block: BlockReference,
     state_overrides: orjson.Fragment | None,
 ) -> Answer:
-    """Return the access list of a transaction whose sender can pay for it."""
+    """Return the access list of a transaction, whose sender pays for gas if fees are given.
+
+    Raises: BlobFeeWithoutBlobs.
+    """
+    _require_blobs(asked.arguments)
     network_id = context.network.id
     block_hash = await context.store.state_hash(network_id, block)
     arguments = call_task(asked, state_overrides, None)
@@ -215,13 +227,23 @@ def _run(
     state_overrides: orjson.Fragment | None,
     block_overrides: orjson.Fragment | None,
 ) -> Later[Answer]:
-    """Return the result of a task that executes one call after a block."""
+    """Return the result of a task that executes one call after a block.
+
+    Raises: BlobFeeWithoutBlobs.
+    """
+    _require_blobs(asked.arguments)
     arguments, digest = asked.task, asked.digest
     if state_overrides is not None or block_overrides is not None:
         arguments = call_task(asked, state_overrides, block_overrides)
         digest = digest_of(arguments)
     block_hash = context.store.state_hash(context.network.id, block)
     return block_hash.then(_run_after, context, task, arguments, digest)
+
+
+def _require_blobs(call: CallArguments) -> None:
+    """Check that a call with a fee for blobs has blobs. Raises: BlobFeeWithoutBlobs."""
+    if call.max_fee_per_blob_gas is not None and not call.blob_versioned_hashes:
+        raise BlobFeeWithoutBlobs
 
 
 def _run_after(

@@ -81,9 +81,7 @@ def block_count(value: Any, source: Text | None = None) -> int:
 
 
 def percentiles(value: Any) -> tuple[float, ...]:
-    """Decode a list of percentiles. null is an empty list."""
-    if value is None:
-        return ()
+    """Decode a list of percentiles."""
     go_error = "json: cannot unmarshal {} into Go value of type {}"
     if type(value) is not list:
         raise ValueError(go_error.format(kind(value), "[]float64"))

@@ -35,9 +35,7 @@ _WORD_DIGITS = 64
 
 
 def storage_keys(value: Any) -> list[str]:
-    """Decode an array of strings. null is an empty array, and a null in it is ""."""
-    if value is None:
-        return []
+    """Decode an array of strings. A null in it is ""."""
     if type(value) is not list:
         raise ValueError(
             f"json: cannot unmarshal {kind(value)} into Go value of type []string"

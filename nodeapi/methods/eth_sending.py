@@ -36,9 +36,7 @@ _TRANSACTION = Param(
 
 
 def _milliseconds(value: Any) -> int:
-    """Decode a JSON number. 0 and null stand for the default."""
-    if value is None:
-        return DEFAULT_TIMEOUT_MS
+    """Decode a JSON number. 0 stands for the default."""
     if type(value) is not int or not 0 <= value < 2**64:
         found = kind(value)
         if found == "number":

@@ -99,10 +99,7 @@ class LogCriteria:
 
 
 def log_criteria(value: Any) -> LogCriteria:
-    """Decode criteria. null selects all logs.
-
-    Raises: ValueError with geth's text.
-    """
+    """Decode criteria. Raises: ValueError with geth's text."""
     given = struct(value, "filters.input", _FIELDS)
     block_hash = from_block = to_block = None
     # geth decodes the members in the order in which they were sent.

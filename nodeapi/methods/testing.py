@@ -31,8 +31,6 @@ _REQUIRED = ("timestamp", "prevRandao", "suggestedFeeRecipient")
 def _attributes(value: Any) -> dict[str, Any]:
     """Decode payload attributes to arguments of the task `build_block`."""
     go_type = "PayloadAttributes"
-    if value is None:
-        value = {}
     if type(value) is not dict:
         raise ValueError(mismatch(kind(value), f"engine.{go_type}"))
     for name in _REQUIRED:

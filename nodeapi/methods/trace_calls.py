@@ -60,9 +60,7 @@ class TypedCalls(NamedTuple):
 
 
 def calls_with_types(value: Any) -> TypedCalls:
-    """Decode a list of pairs of a call and its trace types. null is an empty list."""
-    if value is None:
-        value = []
+    """Decode a list of pairs of a call and its trace types."""
     if type(value) is not list:
         raise ValueError(mismatch(kind(value), "[]ethapi.TraceCallManyItem"))
     recipients: dict[Address | None, None] = {}

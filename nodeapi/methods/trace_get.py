@@ -35,9 +35,7 @@ _BOUNDARY_BYTES = len('},{"action":')
 
 
 def _indices(value: Any) -> list[int]:
-    """Decode a list of numbers. null is an empty list."""
-    if value is None:
-        return []
+    """Decode a list of numbers."""
     if type(value) is not list:
         raise ValueError(mismatch(kind(value), "[]hexutil.Uint64"))
     return list(map(number, value))

@@ -6,13 +6,15 @@ geth imports a chain with `geth import`, then serves it on loopback, and each re
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from tests.golden import recording
 from tests.golden.chains import CHAINS, Chain
-from tests.golden.geth import VERSION, GethError, find_geth, running_geth
+from tests.golden.geth import VERSION, Geth, GethError, find_geth, running_geth
 from tests.golden.parts import PARTS
 
 
@@ -24,6 +26,18 @@ def main() -> None:
             _record(binary, name, CHAINS[name]())
     except GethError as error:
         sys.exit(str(error))
+
+
+def _response(geth: Geth, call: recording.Call) -> dict[str, Any]:
+    """Return geth's response, with more time for a tracer that needs it.
+
+    Tracers have 5 seconds, which may be too little on a busy machine.
+    """
+    response = geth.call(call.method, call.params)
+    if "execution timeout" not in json.dumps(response):
+        return response
+    *rest, options = call.params
+    return geth.call(call.method, [*rest, {**options, "timeout": "60s"}])
 
 
 def _record(binary: str, name: str, chain: Chain) -> None:
@@ -39,7 +53,7 @@ def _record(binary: str, name: str, chain: Chain) -> None:
             )
         for part, calls_to in PARTS.items():
             recorded = [
-                recording.Recorded(call, geth.call(call.method, call.params))
+                recording.Recorded(call, _response(geth, call))
                 for call in calls_to(chain)
             ]
             result = recording.Recording(VERSION, head, recorded)

@@ -62,6 +62,7 @@ _MALFORMED: dict[str, list[Any]] = {
         *({"blobVersionedHashes": []}, {"authorizationList": []}, {"unknown": 1}),
         *({"to": _ADDRESS, "value": "0x1"}, {"input": "0xfe"}, {"input": "0x5f5ffd"}),
         *({"input": "0x" + "00" * 49_153}, {"to": _ADDRESS, "gas": "0x5207"}),
+        {"to": _ADDRESS, "maxFeePerBlobGas": "0x1"},
     ],
     "keys": [
         *(None, [], {}, "0x1", ["0x1"], ["1"], ["0xzz"], ["0x" + "1" * 65], [1]),

@@ -49,18 +49,24 @@ def calls_to(chain: Chain) -> Iterator[Call]:
             params = ["0x" + raw.hex(), tracer]
             yield Call("traced blocks", "debug_traceBlock", params)
     yield from _random_calls(len(chain.blocks))
+    yield from _early_calls()
     yield from by_tag(_KINDS, len(chain.blocks))
-    for call in malformed(_KINDS, chain.blocks):
-        if not crashes(call):
-            yield call
+    yield from malformed(_KINDS, chain.blocks)
 
 
-def crashes(call: Call) -> bool:
-    """Return whether this geth crashes: for creations of types that need a receiver."""
-    given = call.params[0] if call.params else None
-    names = {"blobVersionedHashes", "authorizationList"}
-    is_special = isinstance(given, dict) and bool(names & given.keys())
-    return is_special and call.method in ("eth_createAccessList", "debug_traceCall")
+def _early_calls() -> Iterator[Call]:
+    """Yield calls at block 0, whose fork has no fees, access lists and blobs yet."""
+    to = {"to": "0x" + "12" * 20, "gas": "0x7530"}
+    for given in (
+        {"maxFeePerGas": "0x0"},
+        {"maxPriorityFeePerGas": "0x1"},
+        {"accessList": []},
+        {"maxFeePerBlobGas": "0x1"},
+        {"blobVersionedHashes": ["0x01" + "22" * 31]},
+        {"authorizationList": []},
+    ):
+        for method in (*_EXECUTING, "debug_traceCall"):
+            yield Call("calls", method, [{**to, **given}, "0x0"])
 
 
 def _transactions(block: Block) -> Iterator[Call]:

@@ -15,7 +15,7 @@ import httpx
 
 from tests.support.ports import free_port
 
-VERSION = "1.17.2"
+VERSION = "1.17.10"
 """Of geth, whose responses are checked in."""
 
 _START_SECONDS = 60

@@ -8,7 +8,6 @@ from typing import Any
 
 from tests.golden.calls import Kinds, by_tag, malformed
 from tests.golden.chains import Chain
-from tests.golden.execution_calls import crashes
 from tests.golden.recording import Call
 
 GROUPS = ("simulations",)
@@ -41,6 +40,7 @@ _FEES: tuple[dict[str, Any], ...] = (
     *({"gas": "0x5207"}, {"gas": "0x10000000"}, {"value": "0x5"}, {"nonce": "0x3"}),
     {"maxFeePerGas": "0x2", "maxPriorityFeePerGas": "0x3"},
     {"accessList": [{"address": _CONTRACT, "storageKeys": [_WORD]}]},
+    {"accessList": [], "gasPrice": "0x1"},
     {"blobVersionedHashes": ["0x01" + "22" * 31], "maxFeePerBlobGas": "0x5"},
 )
 _BLOCKS: tuple[dict[str, Any], ...] = (
@@ -48,6 +48,7 @@ _BLOCKS: tuple[dict[str, Any], ...] = (
     *({"gasLimit": "0xa410"}, {"baseFeePerGas": "0x5"}, {"blobBaseFee": "0x9"}),
     *({"feeRecipient": _OTHER, "prevRandao": _WORD}, {"beaconRoot": _WORD}),
     {"withdrawals": [{"address": _OTHER, "amount": "0x2"}]},
+    {"difficulty": "0x0"},
 )
 _ACCOUNTS: tuple[dict[str, Any], ...] = (
     {_IDENTITY: {"movePrecompileToAddress": _FREE}},
@@ -62,7 +63,6 @@ _FLAGS: tuple[dict[str, bool], ...] = (
     {"traceTransfers": True, "returnFullTransactions": True},
     {"validation": True},
 )
-_EMPTY_BLOCKS: tuple[list[Any], ...] = ([None], [{}], [{"blockHash": None}])
 _MALFORMED: tuple[Any, ...] = (
     *(None, [], {}, {"blockStateCalls": []}, {"blockStateCalls": [{}] * 257}),
     *({"blockStateCalls": value} for value in ({}, [1], "0x", [{"calls": {}}])),
@@ -74,6 +74,14 @@ _MALFORMED: tuple[Any, ...] = (
     {"blockStateCalls": [{"stateOverrides": {_SENDER: {"balance": 1}}}]},
     {"blockStateCalls": [{"blockOverrides": {"withdrawals": [{"index": 1}]}}]},
     {"blockStateCalls": [{"blockOverrides": {"number": "0x01"}}]},
+    {"blockStateCalls": [{"blockOverrides": {"x": 1, "number": 1}, "calls": [1]}]},
+    {"blockStateCalls": [{"blockOverrides": {"x": 1, "number": 1}}]},
+    {"blockStateCalls": [{"blockOverrides": {"time": 1, "Time": 1}}]},
+    {"blockStateCalls": [{"blockOverrides": {"Time": "0x1", "\u0001é": 1}}]},
+    *({"blockStateCalls": [{name: 1}]} for name in ("blockOverrides", "Calls")),
+    {"blockStateCalls": [{"stateOverrides": 1}]},
+    {"blockStateCalls": [{"stateOverrides": {_SENDER: 1}}]},
+    {"blockStateCalls": [{"stateOverrides": {_SENDER: {"Balance": 1, "store": 1}}}]},
     *({"blockStateCalls": [{}], "validation": value} for value in (1, "true", None)),
 )
 
@@ -90,10 +98,7 @@ def calls_to(chain: Chain) -> Iterator[Call]:
         yield Call("malformed", _METHOD, [{"blockStateCalls": [{}]}, block])
     yield Call("malformed", _METHOD, [])
     yield from by_tag(_KINDS, len(chain.blocks))
-    for call in malformed(_KINDS, chain.blocks):
-        # geth reports an empty block with the number of the last argument.
-        if not crashes(call) and call.params[1:2] not in _EMPTY_BLOCKS:
-            yield call
+    yield from malformed(_KINDS, chain.blocks)
 
 
 def _simulations(height: int) -> Iterator[list[dict[str, Any]]]:

@@ -21,7 +21,8 @@ from tests.jsonrpc.support import SUM, call, error, number, told
         (["x"], "invalid argument 0: not a number"),
         ([1, "x", "y"], "invalid argument 1: not a number"),
         ([1, 2, "x", 4], "invalid argument 2: not a number"),
-        ([None, 2], "invalid argument 0: not a number"),
+        ([None, 2], "missing value for required argument 0"),
+        ([1, None, "x"], "missing value for required argument 1"),
         ([1, 2, True], "invalid argument 2: not a number"),
     ],
 )

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from jsonrpc.text import Number
 from nodeapi import encoding
-from nodeapi.encoding import LATEST, BlockReference
+from nodeapi.encoding import BlockReference
 
 WORD = "0x" + "ab" * 32
 BIG = Number("1.5")
@@ -179,10 +179,6 @@ def test_block_is_named_by_its_hash():
     )
 
 
-def test_no_block_is_the_latest():
-    assert encoding.block_number_or_hash(None) is LATEST
-
-
 @pytest.mark.parametrize(
     ("members", "expected"),
     [
@@ -259,7 +255,6 @@ def test_slots_stand_under_their_addresses():
         b"\x11" * 20: [int(WORD, 16), 0],
         b"\xab" * 20: [],
     }
-    assert encoding.slots_by_address(None) == {}
     assert encoding.slots_by_address({account: None}) == {b"\x11" * 20: []}
 
 
@@ -306,3 +301,10 @@ def test_whatever_is_sent_is_decoded_or_refused_in_words(decoder, value):
         decoder(value)
     except ValueError as error:
         assert str(error)
+
+
+def test_quoted_texts_are_escaped_as_in_go():
+    given = 'é"\\\n\x01\x7f\xad\U000e0001\ud800'
+    assert encoding.quoted(given) == (
+        '"é\\"\\\\\\n\\x01\\x7f\\u00ad\\U000e0001\\ufffd"'
+    )

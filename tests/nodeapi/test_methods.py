@@ -88,7 +88,6 @@ def test_block_is_found_by_hash_number_or_tag():
     block = orjson.loads(edge.BLOCK)
     assert result("eth_getBlockByHash", BLOCK_HASH, False) == block
     assert result("eth_getBlockByNumber", "0x5", False) == block
-    assert result("eth_getBlockByNumber", "latest", None) == block
 
 
 def test_unknown_block_or_transaction_is_null():
@@ -104,9 +103,10 @@ def test_transaction_is_found_by_block_and_position():
     assert found == orjson.loads(edge.TRANSACTION)
 
 
-def test_flag_of_a_block_is_required():
+@pytest.mark.parametrize("flag", [(), (None,)])
+def test_flag_of_a_block_is_required(flag):
     expected = (-32602, "missing value for required argument 1")
-    assert error("eth_getBlockByHash", BLOCK_HASH) == expected
+    assert error("eth_getBlockByHash", BLOCK_HASH, *flag) == expected
 
 
 @pytest.mark.parametrize("position", ["0x7", "7", "0x07", word(7), word(7)[2:]])
@@ -144,7 +144,7 @@ def test_many_slots_have_a_limit():
     assert error("eth_getStorageValues", asked) == expected
 
 
-@pytest.mark.parametrize("asked", [{}, {ACCOUNT: []}, None])
+@pytest.mark.parametrize("asked", [{}, {ACCOUNT: []}])
 def test_no_slots_are_an_error(asked):
     assert error("eth_getStorageValues", asked) == (-32602, "empty request")
 

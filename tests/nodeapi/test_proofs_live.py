@@ -134,10 +134,6 @@ def test_keys_are_named_as_geth_names_them(api: Api) -> None:
     ]
 
 
-def test_missing_keys_are_no_keys(api: Api) -> None:
-    assert api.result("eth_getProof", text(SLOTS), None)["storageProof"] == []
-
-
 @pytest.mark.parametrize(
     ("params", "message"),
     [

@@ -105,28 +105,53 @@ def test_null_blocks_and_members_are_empty() -> None:
         (
             {"blockStateCalls": [{"calls": 5}]},
             "json: cannot unmarshal number into Go struct field "
-            "simBlock.BlockStateCalls.Calls of type []ethapi.TransactionArgs",
+            "simOpts.BlockStateCalls.Calls of type []ethapi.TransactionArgs",
         ),
         (
             {"blockStateCalls": [{"stateOverrides": {"x": {}}}]},
             "json: cannot unmarshal hex string without 0x prefix into Go struct field "
-            "simBlock.BlockStateCalls.StateOverrides of type common.Address",
+            "simOpts.BlockStateCalls.StateOverrides of type common.Address",
         ),
         (
             {"blockStateCalls": [{"stateOverrides": {"0x" + "11" * 20: {"code": 1}}}]},
             "json: cannot unmarshal non-string into Go struct field "
-            "OverrideAccount.BlockStateCalls.StateOverrides.code of type hexutil.Bytes",
+            "simOpts.BlockStateCalls.code of type hexutil.Bytes",
         ),
         (
             {"blockStateCalls": [{"blockOverrides": {"time": 1}}]},
             "json: cannot unmarshal non-string into Go struct field "
-            "BlockOverrides.BlockStateCalls.BlockOverrides.Time of type hexutil.Uint64",
+            "simOpts.BlockStateCalls.Time of type hexutil.Uint64",
         ),
         (
             {"blockStateCalls": [{"calls": [{"accessList": [{"address": 1}]}]}]},
             "json: cannot unmarshal non-string into Go struct field "
-            "TransactionArgs.BlockStateCalls.Calls.accessList.address of type "
+            "simOpts.BlockStateCalls.Calls.accessList.address of type "
             "common.Address",
+        ),
+        (
+            {"blockStateCalls": [5]},
+            "json: cannot unmarshal number into Go struct field "
+            "simOpts.BlockStateCalls of type struct { BlockOverrides json.RawMessage; "
+            "StateOverrides map[common.Address]json.RawMessage; Calls "
+            "[]ethapi.TransactionArgs }",
+        ),
+        (
+            {"blockStateCalls": [{"blockOverrides": 5}]},
+            "json: cannot unmarshal number into Go struct field "
+            "simOpts.BlockStateCalls of type override.BlockOverrides",
+        ),
+        (
+            {"blockStateCalls": [{"blockOverrides": {"foo": 1, "time": "0x"}}]},
+            'unknown field "foo" in block override',
+        ),
+        (
+            {"blockStateCalls": [{"blockOverrides": {"time": "0x1", "Time": "0x"}}]},
+            'keys "Time" and "time" in block override name the same field',
+        ),
+        (
+            {"blockStateCalls": [{"stateOverrides": {"0x" + "aB" * 20: {"Cod": 1}}}]},
+            'unknown field "Cod" in state override for '
+            "0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB",
         ),
     ],
 )

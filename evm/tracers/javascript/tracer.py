@@ -108,7 +108,9 @@ class JavaScriptTracer:
         self._host.frame = frame
         self._call(self._exit, "exit")
 
-    def log(self, address: bytes, topics: tuple[bytes, ...], data: bytes) -> None:
+    def log(
+        self, address: bytes, topics: tuple[bytes, ...], data: bytes, index: int
+    ) -> None:
         """Do nothing: geth's JavaScript tracers do not receive logs."""
 
     def end(self, frame: CallFrame, gas_used: int) -> None:

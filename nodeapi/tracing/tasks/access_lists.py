@@ -1,6 +1,6 @@
 """The task of eth_createAccessList.
 
-Source: go-ethereum v1.17.2, internal/ethapi/api.go `AccessList`
+Source: go-ethereum v1.17.10, internal/ethapi/api.go `AccessList`
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from evm.simulation.checks import CallRejected
 from evm.simulation.fees import fill_fees
 from evm.simulation.overrides import InvalidOverride, apply_state_overrides
 from evm.simulation.world import WrappingWorld
-from evm.transactions import ACCESS_LIST, BLOB, DYNAMIC_FEE, LEGACY, SET_CODE
+from evm.transactions import ACCESS_LIST
 from nodeapi.arguments.calls import (
     decode_call,
     decode_state_overrides,
@@ -36,8 +36,6 @@ from nodeapi.tracing.context import SERVER_ERROR, TaskFailed, TaskResult
 if TYPE_CHECKING:
     from evm.simulation.block import CallBlock
     from nodeapi.tracing.context import Task, TaskContext
-
-_GAS_PER_AUTHORIZATION = 25_000
 
 
 def access_list(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
@@ -63,7 +61,7 @@ def access_list(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
             base_fee=state.header.base_fee_per_gas,
             gas_cap=arguments["gas_cap"],
         )
-        excluded = _excluded(asked, call, block)
+        excluded = _excluded(call, block)
     except (InvalidCall, InvalidChainConfig, InvalidOverride) as error:
         raise TaskFailed(SERVER_ERROR, str(error)) from error
     try:
@@ -79,30 +77,21 @@ def access_list(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
     return TaskResult(orjson.dumps(answer), gas_used)
 
 
-def _excluded(asked: CallArguments, call: CallMessage, block: CallBlock) -> set[bytes]:
-    """Return the addresses that are only listed for their slots. Raises: InvalidCall."""
-    authorizations = asked.authorization_list or ()
-    if len(authorizations) > call.gas // _GAS_PER_AUTHORIZATION:
-        raise InvalidCall("insufficient gas to process all authorizations")
+def _excluded(call: CallMessage, block: CallBlock) -> set[bytes]:
+    """Return the addresses that are only listed for their slots."""
     return {
         call.sender,
         receiver(call),
         *block.fork.precompiles,
-        *authorities(authorizations, block.config.chain_id),
+        *authorities(call.authorization_list, block.config.chain_id),
     }
 
 
 def _unsigned_hash(asked: CallArguments, call: CallMessage, block: CallBlock) -> bytes:
     """Return the hash of the call as a transaction with a zero signature."""
-    kind = ACCESS_LIST if asked.max_fee_per_gas is None else DYNAMIC_FEE
-    if asked.blob_versioned_hashes is not None:
-        kind = BLOB
-    if asked.authorization_list is not None:
-        kind = SET_CODE
-    if asked.gas_price is not None:
-        kind = LEGACY
+    has_price = asked.gas_price is not None or block.base_fee is None
     fields = TransactionFields(
-        type=kind,
+        type=ACCESS_LIST if has_price else call.type,
         chain_id=block.config.chain_id,
         nonce=call.nonce,
         gas=call.gas,

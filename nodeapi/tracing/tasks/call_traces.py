@@ -1,6 +1,6 @@
 """Tasks that trace calls after a block, or between two transactions of a block.
 
-Source: go-ethereum v1.17.2, eth/tracers/api.go `TraceCall`;
+Source: go-ethereum v1.17.10, eth/tracers/api.go `TraceCall`;
 https://openethereum.github.io/JSONRPC-trace-module
 """
 
@@ -299,7 +299,7 @@ def _arguments(transaction: Transaction) -> CallArguments:
         value=transaction.value,
         nonce=transaction.nonce,
         data=transaction.data,
-        access_list=transaction.access_list,
+        access_list=transaction.access_list or None,
         max_fee_per_blob_gas=transaction.max_fee_per_blob_gas or None,
         blob_versioned_hashes=tuple(transaction.blob_versioned_hashes) or None,
         authorization_list=tuple(transaction.authorization_list) or None,

@@ -1,6 +1,6 @@
 """Tasks that execute calls after a block: results, the gas that is needed, simulations.
 
-Source: go-ethereum v1.17.2, internal/ethapi/api.go
+Source: go-ethereum v1.17.10, internal/ethapi/api.go
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from evm.simulation.checks import CallRejected
 from evm.simulation.errors import SimulationError
 from evm.simulation.estimate import GasEstimator, NoEstimate
 from evm.simulation.overrides import InvalidOverride, override_state
-from evm.simulation.planning import plan_blocks
+from evm.simulation.planning import check_difficulties, plan_blocks
 from evm.simulation.revert import REVERT_CODE, revert_message
 from evm.simulation.simulator import Base, Simulator
 from evm.simulation.world import WrappingWorld
@@ -127,7 +127,7 @@ def estimate(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
         raise TaskFailed(SERVER_ERROR, str(error)) from error
     estimator = GasEstimator(setting.world, setting.block, message)
     try:
-        limit = estimator.estimate(setting.state.header.gas_limit, gas_cap)
+        limit = estimator.estimate(gas_cap)
     except CallRejected as error:
         raise TaskFailed(
             SERVER_ERROR, error.text, gas_used=estimator.gas_used
@@ -153,11 +153,10 @@ def _message(
     default_gas: int | None = None,
 ) -> CallMessage:
     """Return the message of a call. Raises: InvalidCall."""
-    header = setting.state.header
     return call_message(
         asked,
         chain_id=setting.block.config.chain_id,
-        base_fee=header.base_fee_per_gas,
+        base_fee=setting.block.base_fee,
         gas_cap=arguments["gas_cap"],
         default_gas=default_gas,
     )
@@ -201,6 +200,7 @@ def _documents(
     """Return the block objects. Raises: SimulationError, TooManyChanges, TaskFailed."""
     after = context.state
     planned = plan_blocks(simulation.blocks, after.header)
+    check_difficulties(planned, after.header, after.config)
     tries = trie_at(
         context.connection,
         context.network_id,

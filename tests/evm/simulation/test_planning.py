@@ -15,6 +15,7 @@ from evm.simulation.planning import (
     MAX_BLOCKS,
     MAX_CALLS_IN_BLOCK,
     check_counts,
+    check_difficulties,
     header_before_execution,
     plan_blocks,
 )
@@ -148,9 +149,16 @@ def test_overrides_are_part_of_the_header() -> None:
 
 
 def test_difficulty_is_overridden_before_the_merge_only() -> None:
-    assert header(empty(difficulty=5)).difficulty == 0
+    blocks = plan_blocks([empty(), empty(difficulty=0)], BASE)
+    with pytest.raises(SimulationError) as error:
+        check_difficulties(blocks, BASE, BUILDER.config)
+    text = (
+        f"block {BASE.number + 2}: difficulty override is not allowed after the merge"
+    )
+    assert (error.value.code, error.value.text) == (-32602, text)
     work = chain("london")
     (block,) = plan_blocks([empty(difficulty=5)], work.head)
+    check_difficulties([block], work.head, work.config)
     made, fork = header_before_execution(block, work.head, work.config, validates=False)
     assert (made.difficulty, fork.name) == (5, "london")
     assert made.withdrawals_root is made.excess_blob_gas is None

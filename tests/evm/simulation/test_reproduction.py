@@ -13,7 +13,14 @@ from evm.simulation.arguments import CallArguments
 from evm.simulation.budget import GasBudget
 from evm.simulation.overrides import BlockOverrides
 from evm.simulation.planning import BlockCalls
-from evm.transactions import ACCESS_LIST, BLOB, CREATE_ADDRESS, SET_CODE, Transaction
+from evm.transactions import (
+    ACCESS_LIST,
+    BLOB,
+    CREATE_ADDRESS,
+    LEGACY,
+    SET_CODE,
+    Transaction,
+)
 from nodeapi.chain.genesis import genesis_state
 from nodeapi.chain.memory_state import MemoryState
 from nodeapi.chain.verification import Parent, verify_block
@@ -27,7 +34,7 @@ def request_of(block: Block) -> BlockCalls:
     header = block.header
     overrides = BlockOverrides(
         number=header.number,
-        difficulty=header.difficulty,
+        difficulty=header.difficulty or None,
         time=header.timestamp,
         gas_limit=header.gas_limit,
         fee_recipient=header.coinbase,
@@ -48,7 +55,7 @@ def arguments_of(transaction: Transaction) -> CallArguments:
         value=transaction.value,
         nonce=transaction.nonce,
         data=transaction.data,
-        access_list=transaction.access_list,
+        access_list=None if transaction.type == LEGACY else transaction.access_list,
     )
     if transaction.type <= ACCESS_LIST:
         arguments.gas_price = transaction.max_fee_per_gas
@@ -66,23 +73,19 @@ def arguments_of(transaction: Transaction) -> CallArguments:
 COMPARED = (
     *("parent_hash", "gas_used", "logs_bloom", "base_fee_per_gas"),
     *("blob_gas_used", "excess_blob_gas", "parent_beacon_root", "requests_hash"),
+    *("receipts_root", "withdrawals_root"),
 )
 
 
 def expected(block: Block) -> dict[str, Any]:
     """Return the header's fields that a simulation reproduces.
 
-    Simulated transactions have no signature, hence another transactions root. They have
-    no type of their own for access lists, and no uncles are rewarded. Between the merge
-    and Shanghai, only simulated blocks have a withdrawals root.
+    Simulated transactions have no signature, hence another transactions root. No uncles
+    are rewarded.
     """
     names = [*COMPARED]
-    if block.withdrawals is not None:
-        names.append("withdrawals_root")
     if block.header.uncles_hash == EMPTY_UNCLES_HASH:
         names.append("state_root")
-        if all(each.type != ACCESS_LIST for each in block.transactions):
-            names.append("receipts_root")
     return {name: getattr(block.header, name) for name in names}
 
 

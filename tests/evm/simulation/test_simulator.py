@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
+from eth_utils.address import to_checksum_address
 
 from evm.blocks import Withdrawal
 from evm.delegations import DELEGATION_PREFIX
@@ -195,10 +196,12 @@ def test_free_call_does_not_touch_an_empty_coinbase(
     assert (POOR in simulated.changes.accounts) == is_kept
 
 
-def test_sender_whose_nonce_wraps_around_is_deleted_if_it_is_empty() -> None:
+def test_sender_with_the_largest_nonce_is_refused() -> None:
     last = AccountOverride(nonce=2**64 - 1)
-    (simulated,) = run(calls(call(sender=POOR), poor=last))
-    assert POOR not in simulated.changes.accounts
+    text = (
+        f"nonce has max value: address {to_checksum_address(POOR)}, nonce: {2**64 - 1}"
+    )
+    assert refused(calls(call(sender=POOR), poor=last)) == (-32603, text)
 
 
 def test_withdrawals_are_paid() -> None:
@@ -210,24 +213,14 @@ def test_withdrawals_are_paid() -> None:
     assert TARGET not in simulated.changes.accounts
 
 
-@pytest.mark.parametrize(
-    ("difficulty", "text"),
-    [
-        (1, "ethash does not support withdrawals"),
-        (0, "withdrawals set before Shanghai activation"),
-    ],
-)
-def test_withdrawals_before_shanghai_are_refused(difficulty: int, text: str) -> None:
+@pytest.mark.parametrize("difficulty", [0, 1])
+def test_withdrawals_before_shanghai_are_ignored(difficulty: int) -> None:
     paid = (Withdrawal(1, 2, POOR, 3),)
-    with pytest.raises(SimulationError) as error:
-        simulate(chain("london"), empty(withdrawals=paid, difficulty=difficulty))
-    assert (error.value.code, error.value.text) == (-32000, text)
-
-
-def test_block_between_merge_and_shanghai_has_no_withdrawals_but_their_root() -> None:
-    (simulated,) = simulate(chain("london"), empty(difficulty=0))
-    assert simulated.block.withdrawals == ()
-    assert simulated.block.header.withdrawals_root == ordered_root([])
+    request = empty(withdrawals=paid, difficulty=difficulty)
+    (simulated,) = simulate(chain("london"), request)
+    assert simulated.block.withdrawals is None
+    assert simulated.block.header.withdrawals_root is None
+    assert POOR not in simulated.changes.accounts
 
 
 def test_missing_system_contracts_do_no_harm() -> None:
@@ -352,7 +345,7 @@ def test_blobs_and_authorizations_need_a_recipient() -> None:
         call(None, blob_versioned_hashes=(blob,)),
         call(None, authorization_list=()),
     ):
-        assert refused(calls(wanted))[0] == -32603
+        assert refused(calls(wanted))[0] == -32000
 
 
 # Transactions
@@ -364,7 +357,7 @@ def test_blobs_and_authorizations_need_a_recipient() -> None:
         ({}, 2),
         ({"access_list": ((TARGET, (1,)),)}, 2),
         ({"gas_price": 0}, 0),
-        ({"gas_price": 0, "access_list": ((TARGET, (1,)),)}, 0),
+        ({"gas_price": 0, "access_list": ((TARGET, (1,)),)}, 1),
         ({"blob_versioned_hashes": (b"\x01" * 32,), "max_fee_per_blob_gas": 1}, 3),
     ],
 )
@@ -394,10 +387,35 @@ def test_balances_wrap_around_like_geths_numbers() -> None:
 
 
 def test_call_before_london_is_legacy() -> None:
-    (simulated,) = simulate(chain("berlin"), calls(call(max_fee_per_gas=5)))
+    (simulated,) = simulate(chain("berlin"), calls(call()))
     (transaction,) = simulated.block.transactions
     assert (transaction.type, transaction.max_fee_per_gas) == (0, 0)
     assert simulated.block.header.base_fee_per_gas is None
+
+
+@pytest.mark.parametrize(
+    ("fork", "arguments", "fault"),
+    [
+        ("berlin", {"max_fee_per_gas": 0}, "maxFeePerGas and maxPriorityFeePerGas"),
+        (
+            "istanbul",
+            {"access_list": ()},
+            "transaction type not supported: access list",
+        ),
+        ("london", {"max_fee_per_blob_gas": 0}, "transaction type not supported: blob"),
+        (
+            "cancun",
+            {"authorization_list": ()},
+            "transaction type not supported: setcode",
+        ),
+    ],
+)
+def test_calls_of_later_types_are_refused(
+    fork: str, arguments: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(SimulationError) as error:
+        simulate(chain(fork), calls(call(**arguments)))
+    assert fault in error.value.text
 
 
 def test_creation_takes_the_nonce_of_the_state() -> None:

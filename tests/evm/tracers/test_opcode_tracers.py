@@ -120,7 +120,7 @@ def test_erc7562_shows_logs_of_calls_that_lasted() -> None:
     found = trace(Erc7562Tracer(with_log=True), code, codes=failing)
     first = {"address": US, "topics": [word(7)], "data": "0x00", "index": "0x0",
              "position": "0x0"}  # fmt: skip
-    second = {"address": US, "topics": [], "data": "0x", "index": "0x0",
+    second = {"address": US, "topics": [], "data": "0x", "index": "0x1",
               "position": "0x1"}  # fmt: skip
     assert found["logs"] == [first, second]
     assert "logs" not in found["calls"][0]

@@ -203,7 +203,7 @@ def test_heads_and_logs_are_sent_until_the_subscription_ends(
             none = await node.ask("eth_subscribe", "logs", {"topics": [to_bob]})
             until_next = {"topics": [[None]], "fromBlock": "0x0", "toBlock": following}
             early = await node.ask("eth_subscribe", "logs", until_next)
-            every = await node.ask("eth_subscribe", "logs", None)
+            every = await node.ask("eth_subscribe", "logs", {})
             assert len({heads, logs, none, early, every}) == 5
             block_hash = await trunk.grow(5, 6)
             found = [await node.next_event() for _ in range(7)]
@@ -356,7 +356,7 @@ WRONG_ARGUMENTS: list[tuple[str, Any, int, str]] = [
     ),
     ("eth_unsubscribe", None, -32602, "missing value for required argument 0"),
     ("eth_unsubscribe", {}, -32602, "non-array args"),
-    ("eth_unsubscribe", [None], -32000, "subscription not found"),
+    ("eth_unsubscribe", [None], -32602, "missing value for required argument 0"),
     ("eth_unsubscribe", [5, 5], -32602, _UNMARSHAL.format(0, "number", "rpc.ID")),
     ("eth_unsubscribe", ["0x1", None], -32602, _TOO_MANY.format(1)),
 ]
