@@ -116,11 +116,15 @@ def batch(
 
 
 class Geth(Node):
-    """`geth --dev --dev.period 1`, over HTTP and WebSocket, with an archive of states."""
+    """`geth --dev --dev.period 1`, over HTTP and WebSocket, with an archive of states.
+
+    Its genesis lacks Bogota, which geth's own one has and Portcullis does not support.
+    """
 
     def __init__(self, binary: str, folder: Path) -> None:
         super().__init__(folder)
         self._binary = binary
+        self._storage = ("--datadir", str(folder / "data"), "--state.scheme", "hash")
         self._ports = free_port(), free_port()
         self.socket_url = f"ws://127.0.0.1:{self._ports[0]}"
 
@@ -128,14 +132,28 @@ class Geth(Node):
         address = "127.0.0.1"
         return [
             *(self._binary, "--dev", "--dev.period", "1"),
-            *("--datadir", str(self.folder / "data"), "--ipcdisable"),
-            *("--state.scheme", "hash", "--gcmode", "archive"),
+            *(*self._storage, "--gcmode", "archive", "--ipcdisable"),
             *("--http", "--http.addr", address, "--http.port", str(self.port)),
             *("--http.api", "eth,debug,net,web3,txpool"),
             *("--ws", "--ws.addr", address, "--ws.port", str(self._ports[0])),
             *("--ws.api", "eth,debug,net,web3", "--authrpc.port", str(self._ports[1])),
             *("--maxpeers", "0", "--nodiscover", "--port", "0"),
         ]
+
+    def start(self) -> None:
+        """Start geth, the first time on the genesis block."""
+        if not (self.folder / "data").exists():
+            file = self.folder / "genesis.json"
+            file.write_text(json.dumps(self.genesis()))
+            self._run("init", *self._storage, str(file))
+        super().start()
+
+    def _run(self, *arguments: str) -> str:
+        """Run a command of geth's to its end and return what it prints."""
+        command = [self._binary, *arguments]
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True
+        ).stdout
 
     def finalized(self) -> int:
         """Return the number of the finalized block, 0 if there is none yet."""
@@ -147,13 +165,8 @@ class Geth(Node):
 
     def genesis(self) -> dict[str, Any]:
         """Return genesis.json with the developer's account, which geth omits."""
-        printed = subprocess.run(
-            [self._binary, "--dev", "dumpgenesis"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        genesis: dict[str, Any] = json.loads(printed)
+        genesis: dict[str, Any] = json.loads(self._run("--dev", "dumpgenesis"))
+        del genesis["config"]["bogotaTime"]
         genesis["alloc"][DEVELOPER[2:]] = {"balance": hex(DEVELOPER_BALANCE)}
         return genesis
 

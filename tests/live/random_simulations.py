@@ -16,7 +16,6 @@ from tests.support.random_calls import (
     random_transaction,
 )
 
-_CALLCODE = 0xF2
 _MOVED = b"\xab" * 20
 _PRECOMPILES = [n.to_bytes(20, "big") for n in range(1, 10)]
 
@@ -34,19 +33,11 @@ class RandomPayloads:
         blocks = [self._block(is_first=True)]
         for _ in range(self._choose.randrange(3)):
             blocks.append(self._block(is_first=False))
-        codes = [
-            bytes.fromhex(account["code"][2:])
-            for block in blocks
-            for account in block["stateOverrides"].values()
-            if "code" in account
-        ]
-        # This version of geth reports transfers by CALLCODE, and later ones do not.
-        has_call_code = any(_CALLCODE in code for code in codes)
         return {
             "blockStateCalls": blocks,
             "validation": self._is_rare(),
             "returnFullTransactions": self._choose.random() < 0.5,
-            "traceTransfers": not has_call_code,
+            "traceTransfers": self._choose.random() < 0.8,
         }
 
     def _is_rare(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.golden.geth import VERSION
 from tests.live.comparing import Comparison
 from tests.live.conftest import Followed
 from tests.live.service import Reorganisation
@@ -216,4 +217,4 @@ def test_block_0_and_the_status_are_right(followed: Followed) -> None:
     assert service.batch([call]) == geth.batch([call])
     status = service.status()
     assert status["following"] in ("following", "catching up")
-    assert "Geth/v1.17.2" in json.dumps(status)
+    assert f"Geth/v{VERSION}" in json.dumps(status)

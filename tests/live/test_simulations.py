@@ -22,9 +22,6 @@ from tests.support import chains
 from tests.support.live import Api, live_service
 
 SEED = 20
-FEE_CAP_TOO_LOW = -38012
-INVALID_PARAMS = -32602
-CRASHED = "method handler crashed"
 
 
 class Both(NamedTuple):
@@ -65,21 +62,6 @@ def outcome(both: Both, params: list[Any]) -> tuple[dict[str, Any], dict[str, An
     return both.geth.call("eth_simulateV1", params), ours
 
 
-def is_expected(theirs: dict[str, Any], ours: dict[str, Any]) -> bool:
-    """Return whether outcomes are equal, except for intended differences."""
-    if theirs == ours:
-        return True
-    if "error" not in theirs:
-        return False
-    if theirs["error"]["message"] == CRASHED:
-        return True
-    if "error" not in ours or theirs["error"]["message"] != ours["error"]["message"]:
-        return False
-    # This version of geth has no separate error code for fee caps.
-    codes = theirs["error"]["code"], ours["error"]["code"]
-    return codes == (INVALID_PARAMS, FEE_CAP_TOO_LOW)
-
-
 def test_random_simulations_are_geths(both: Both, live_blocks: int) -> None:
     choose, payloads = random.Random(SEED), RandomPayloads(SEED, OSAKA)
     kinds: Counter[Any] = Counter()
@@ -87,7 +69,7 @@ def test_random_simulations_are_geths(both: Both, live_blocks: int) -> None:
         base = hex(choose.choice([both.blocks, choose.randrange(both.blocks + 1)]))
         params = [payloads.payload(), base]
         theirs, ours = outcome(both, params)
-        assert is_expected(theirs, ours), (json.dumps(params), theirs, ours)
+        assert theirs == ours, (json.dumps(params), theirs, ours)
         kinds["result" if "result" in theirs else theirs["error"]["code"]] += 1
     print("outcomes:", dict(kinds))
     assert kinds["result"] > live_blocks / 3
