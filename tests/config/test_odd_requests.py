@@ -109,14 +109,18 @@ def pages(inhabitants: Inhabitants) -> dict[str, Page]:
 
 def test_odd_queries_are_answered(pages: dict[str, Page]) -> None:
     failed: list[str] = []
-    for name, page in pages.items():
+    for turn, (name, page) in enumerate(pages.items()):
         if name.startswith("docs:"):
             continue
         for text in (NUL, DIGITS):
             failed += page.statuses(page.path, dict.fromkeys(page.names, text))
         each = page.names if name.endswith("_changelist") else page.names - NAMES
-        failed += page.statuses(page.path, *({one: DIGITS} for one in each))
-        failed += page.statuses(page.path, *({one: NUL} for one in each | page.texts))
+        # Lists share the code that reads a parameter: each page gets a third of them.
+        digits, nul = (
+            sorted(names)[turn % 3 :: 3] for names in (each, each | page.texts)
+        )
+        failed += page.statuses(page.path, *({one: DIGITS} for one in digits))
+        failed += page.statuses(page.path, *({one: NUL} for one in nul))
     assert failed == []
 
 
@@ -199,9 +203,11 @@ def test_odd_forms_are_answered(pages: dict[str, Page]) -> None:
             if (kind := (path, *sorted(fields))) in tried:
                 continue
             tried.add(kind)
-            for name in fields:
-                if not OTHER_ROW.search(name):
-                    post(page, path, {**fields, name: NUL})
-            post(page, path, dict.fromkeys(fields, DIGITS))
+            # Forms share the kinds of their fields: a third of them is tried alone.
+            names = [name for name in fields if not OTHER_ROW.search(name)]
+            for name in names[len(tried) % 3 :: 3]:
+                post(page, path, {**fields, name: NUL})
+            for text in (NUL, DIGITS):
+                post(page, path, dict.fromkeys(fields, text))
     assert len(tried) > 60
     assert failed == []

@@ -98,8 +98,8 @@ def test_odd_fields_are_refused_or_taken_as_they_are(
     right = {**RIGHT, "customer": api_key.owner_id}
     place = there(path.replace("{network}", "alpha"), api_key)
     names = fields(operation)
-    for name in names:
-        for value in VALUES.values():
+    for turn, name in enumerate(names, len(path)):
+        for value in [*VALUES.values()][turn % 3 :: 3]:
             body = {**{one: right[one] for one in names}, name: value}
             refused(program.ask(method.upper(), place, body))
 
@@ -127,11 +127,13 @@ def test_odd_parameters_are_refused_or_find_nothing(
     inside = [
         base64.b64encode(f"p={text}".encode()).decode() for text in TEXTS.values()
     ]
-    for name in [one["name"] for one in operation.get("parameters", ())] + ["cursor"]:
-        for text in [
-            *TEXTS.values(),
-            *inside,
-            "0001-01-01T00:00:00Z",
-            "9999-12-31T23:59:59Z",
-        ]:
+    texts = [
+        *TEXTS.values(),
+        *inside,
+        "0001-01-01T00:00:00Z",
+        "9999-12-31T23:59:59Z",
+    ]
+    names = [one["name"] for one in operation.get("parameters", ())] + ["cursor"]
+    for turn, name in enumerate(names, len(path)):
+        for text in texts[turn % 3 :: 3]:
             refused(program.ask("GET", f"{place}?{urlencode({name: text})}"))

@@ -38,12 +38,12 @@ QUERIES = [
 ]
 
 
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@pytest.mark.parametrize(("turn", "text"), list(enumerate(TEXTS.values())), ids=TEXTS)
 def test_odd_text_in_a_form_is_refused_or_shown_as_it_is(
-    customer: Customer, text: str
+    customer: Customer, turn: int, text: str
 ) -> None:
     version = customer.issued.version
-    for path, others, field in FORMS:
+    for path, others, field in FORMS[turn % 3 :: 3]:
         place = path.format(version=version.pk)
         address = place if place.startswith("/") else customer.path(place)
         answer = customer.client.post(address, {**others, field: text})
