@@ -1,6 +1,6 @@
 """`debug_traceCall` and `debug_traceBlock`: traces of calls and blocks from a caller.
 
-Source: go-ethereum v1.17.2, eth/tracers/api.go
+Source: go-ethereum v1.17.10, eth/tracers/api.go
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tasks that trace a block, or search the traces of many blocks.
 
-Source: go-ethereum v1.17.2, eth/tracers/api.go `TraceBlock`
+Source: go-ethereum v1.17.10, eth/tracers/api.go `TraceBlock`
 """
 
 from __future__ import annotations
