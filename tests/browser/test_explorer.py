@@ -69,6 +69,7 @@ def test_an_anonymous_visitor_finds_a_payment(context: BrowserContext) -> None:
     page = context.new_page()
     page.goto("/")
     page.get_by_role("link", name="Explore", exact=True).click()
+    check_page(page, "index-public")
     find(page, "1")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Block 1")
     page.get_by_role("row").filter(has_text="transfer").first.get_by_role(

@@ -162,7 +162,7 @@ def test_unknown_data_is_a_tree(context: BrowserContext, dapp: Dapp) -> None:
     page.goto(of(asked_data(dapp, data)))
     expect(page.get_by_text("Hello, Bob!")).to_be_visible()
     batch = sample("PermitBatch(", {**PERMIT2_DOMAIN, "chainId": CHAIN_ID})
-    page.goto(of(asked_data(dapp, batch)))
+    look(page, "permit2-refuted", of(asked_data(dapp, batch)))
     expect(
         page.get_by_text("does not confirm that the domain below is its own")
     ).to_be_visible()
@@ -178,7 +178,7 @@ def test_transaction_says_what_it_would_do(context: BrowserContext, dapp: Dapp) 
     expect(page.get_by_text("transfer(address,uint256)")).to_be_visible()
 
     data = call_data("approve(address,uint256)", SPENDER, MOST)
-    see(page, of(asked_to_send(dapp, data)))
+    look(page, "approval", of(asked_to_send(dapp, data)))
     expect(effects).to_contain_text("may move an unlimited amount of “ABC”")
     expect(page.get_by_text("lets another account use your assets")).to_be_visible()
 
@@ -191,7 +191,7 @@ def test_transaction_that_would_fail_is_warned_about(
     expect(page.get_by_role("alert")).to_contain_text("not allowed")
     expect(page.get_by_role("alert")).to_contain_text("You would still pay a fee")
     poor = asked_to_send(dapp, to=SPENDER, value=11 * 10**18)
-    see(page, of(poor))
+    look(page, "unaffordable", of(poor))
     expect(page.get_by_role("alert")).to_contain_text("insufficient funds")
     expect(page.get_by_role("button", name="Sign and send")).to_be_visible()
 
