@@ -188,7 +188,9 @@ class _Ending:
     def __call__(self) -> None:
         if self.status is not None:
             for stream in (sys.stdout, sys.stderr):
-                with suppress(OSError, ValueError):  # nobody reads it; closed
+                with suppress(
+                    OSError, ValueError
+                ):  # its reader has gone, or it is closed
                     stream.flush()
             os._exit(self.status)
 

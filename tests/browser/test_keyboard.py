@@ -47,7 +47,7 @@ FOCUS_IS_SETTLED = """() => {
 MEASURE = f"""() => {{
     const measure = () => {{
         const one = document.activeElement, box = one.getBoundingClientRect();
-        // Of what is in the window: a tall field is only scrolled as far as its cursor.
+        // The part in the window: a tall field is scrolled only as far as its cursor.
         const top = Math.max(box.top, 0), bottom = Math.min(box.bottom, innerHeight);
         const middle = document.elementFromPoint(
             box.x + Math.min(box.width, innerWidth) / 2, (top + bottom) / 2);

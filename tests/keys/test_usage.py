@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from keys.dashboard import usage as export
+from keys.dashboard import usage as usage_page
 from keys.models import DailyUse, KeyLimits, Plan, Span, UsageBucket, UsageTotal
 from keys.services import get_or_create_customer, issue_key
 from keys.staff_facts import busiest_keys
@@ -175,7 +175,9 @@ def test_csv_has_the_rows_of_the_range(api_key, network, monkeypatch):
     add(api_key, network, outcome="denied")
     add(api_key, network, timedelta(hours=2))
     chosen = RANGES["1h"]
-    lines = list(csv.DictReader(export.usage_csv(api_key, chosen, NOW).splitlines()))
+    lines = list(
+        csv.DictReader(usage_page.usage_csv(api_key, chosen, NOW).splitlines())
+    )
     assert [line["start"] for line in lines] == [
         "2026-11-21T12:34:00Z",
         "2026-11-21T12:33:00Z",
@@ -191,8 +193,8 @@ def test_csv_has_the_rows_of_the_range(api_key, network, monkeypatch):
         "duration_ms": "3.000",
         "bytes_out": "100",
     }
-    monkeypatch.setattr(export, "MAX_ROWS", 1)
-    assert len(export.usage_csv(api_key, chosen, NOW).splitlines()) == 2
+    monkeypatch.setattr(usage_page, "MAX_ROWS", 1)
+    assert len(usage_page.usage_csv(api_key, chosen, NOW).splitlines()) == 2
 
 
 @pytest.mark.parametrize(
@@ -207,7 +209,7 @@ def test_csv_has_the_rows_of_the_range(api_key, network, monkeypatch):
 )
 def test_csv_has_rows_as_long_as_its_chart(api_key, network, name, span, start):
     add_usage(api_key, network, NOW)
-    text = export.usage_csv(api_key, RANGES[name], NOW)
+    text = usage_page.usage_csv(api_key, RANGES[name], NOW)
     (line,) = csv.DictReader(text.splitlines())
     assert (line["span_seconds"], line["start"], line["calls"]) == (span, start, "2")
 

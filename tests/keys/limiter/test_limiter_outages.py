@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 from redis.asyncio import Redis
 
-from keys.limiter import limiter as module
+from keys.limiter import limiter as limiter_module
 from keys.limiter.buckets import Buckets
 from keys.limiter.errors import DailyQuotaExceeded, RateLimited
 from keys.limiter.gcra import Limits
@@ -87,7 +87,7 @@ async def is_back(limiter):
 
 def test_redis_that_refuses_writes_stays_unavailable(monkeypatch):
     """It answers pings. Otherwise one request per second would be refused by it."""
-    monkeypatch.setattr(module, "PROBE_SECONDS", 0.01)
+    monkeypatch.setattr(limiter_module, "PROBE_SECONDS", 0.01)
     limits = Limits(rate=1000, burst=1000)
 
     async def scenario(server):
