@@ -2,14 +2,15 @@
 
 `pytest tests/conformance --execution-apis DIR` takes the recordings from another folder.
 Answers are compared as hive's rpc-compat does: the texts of errors may differ. If only the
-specification counts (`speconly`), a result is checked against the method's schema.
+specification counts (`speconly`), a result is checked against the method's schema. The
+recordings are older than geth 1.17.10; where it answers differently, so do we.
 Source: https://github.com/ethereum/hive/blob/master/simulators/ethereum/rpc-compat/main.go
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,6 +101,31 @@ def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
     return document
 
 
+def nonce_has_max_value(answer: Any) -> None:
+    """Reject a sender whose nonce can't rise, also without validation (EIP-2681)."""
+    del answer["result"]
+    answer["error"] = {"code": -32603}
+
+
+def reverted_logs_free_their_index(answer: Any) -> None:
+    """Give the index of a reverted call's logs to the next log."""
+    for block in answer["result"][9:11]:
+        (log,) = block["calls"][6]["logs"]
+        assert log["logIndex"] == "0x6"
+        log["logIndex"] = "0x0"
+
+
+DIFFERENCES: Mapping[str, Callable[[Any], None]] = {
+    "ethSimulate-overflow-nonce": nonce_has_max_value,
+    "ethSimulate-use-as-many-features-as-possible": reverted_logs_free_their_index,
+}
+"""What geth 1.17.10 answers differently, by recording: functions that change the answer.
+
+Source: go-ethereum v1.17.10, internal/ethapi/simulate.go, `processBlock`;
+internal/ethapi/logtracer.go, `onExit`
+"""
+
+
 def test_answer_is_the_recorded_one(api: Api, recorded_case: Path) -> None:
     cases = list(exchanges(recorded_case.read_text()))
     assert cases
@@ -109,6 +135,8 @@ def test_answer_is_the_recorded_one(api: Api, recorded_case: Path) -> None:
         assert response.headers["content-type"] == "application/json"
         found = json.loads(response.content, object_pairs_hook=pairs)
         expected = json.loads(answered)
+        if recorded_case.stem in DIFFERENCES:
+            DIFFERENCES[recorded_case.stem](expected)
         if is_spec_only and "result" in expected:
             check_result(json.loads(sent)["method"], found["result"])
         else:
