@@ -254,8 +254,6 @@ LOGGING = {
     },
     "root": {"handlers": ["console"], "level": operation.LOG_LEVEL.value()},
     "loggers": {
-        # py-evm formats a line for each step of a transaction at level 8.
-        "eth": {"level": "WARNING"},
         # Its warnings are attempts to connect; the requests that fail are logged.
         "psycopg.pool": {"level": "ERROR"},
         # Both log addresses, which can contain secrets.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from evm.transactions import GAS_PER_BLOB
 
 if TYPE_CHECKING:
-    from evm.fork import Fork
+    from evm.rules.fork import Fork
 
 MINIMUM_BLOB_BASE_FEE = 1
 """Wei per blob gas."""

@@ -28,7 +28,7 @@ from evm.trie import EMPTY_ROOT, ordered_root
 
 if TYPE_CHECKING:
     from evm.chain_config import ChainConfig
-    from evm.fork import Fork
+    from evm.rules.fork import Fork
     from evm.state_roots import StateRoots
     from evm.world import World
 

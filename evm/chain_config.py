@@ -9,15 +9,14 @@ from typing import Any
 
 from eth_typing import Address
 
-from evm.fork import BlobParameters, Fork
-from evm.forks import (
-    BLOB_PARAMETER_FORKS,
+from evm.rules.dao import (
     DAO_DRAINED_ACCOUNTS,
     DAO_EXTRA_DATA,
     DAO_EXTRA_DATA_BLOCKS,
     DAO_REFUND_CONTRACT,
-    FORKS,
 )
+from evm.rules.fork import BlobParameters, Fork
+from evm.rules.forks import BLOB_PARAMETER_FORKS, FORKS
 
 LADDER = {fork.name: fork for fork in FORKS}
 

@@ -1,12 +1,12 @@
-"""EVM code in execution: its bytes, its jump destinations and the program counter."""
+"""The jump destinations of EVM code."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
-from contextlib import contextmanager
 from threading import Lock
+
+from evm.frame_errors import InvalidJump
 
 STOP = 0x00
 JUMPDEST = 0x5B
@@ -97,53 +97,11 @@ class JumpDestinationCache:
 jump_destinations = JumpDestinationCache(JUMP_DESTINATION_BYTES).get
 
 
-class Code:
-    """Implements py-evm's code stream, the source of opcodes."""
-
-    __slots__ = ("program_counter", "raw")
-
-    def __init__(self, raw: bytes) -> None:
-        self.raw = raw
-        self.program_counter = 0
-
-    def __len__(self) -> int:
-        return len(self.raw)
-
-    def __getitem__(self, position: int) -> int:
-        return self.raw[position]
-
-    def __iter__(self) -> Iterator[int]:
-        """Yield opcodes from the program counter on, and at the end a STOP."""
-        while self.program_counter < len(self.raw):
-            opcode = self.raw[self.program_counter]
-            self.program_counter += 1
-            yield opcode
-        yield STOP
-
-    def read(self, size: int) -> bytes:
-        """Return the bytes at the program counter, and move it past them."""
-        start = self.program_counter
-        self.program_counter = start + size
-        return self.raw[start : start + size]
-
-    def peek(self) -> int:
-        """Return the opcode at the program counter."""
-        position = self.program_counter
-        return self.raw[position] if position < len(self.raw) else STOP
-
-    @contextmanager
-    def seek(self, position: int) -> Iterator[Code]:
-        """Move the program counter to a position during a `with` block."""
-        anchor = self.program_counter
-        self.program_counter = position
-        try:
-            yield self
-        finally:
-            self.program_counter = anchor
-
-    def is_valid_opcode(self, position: int) -> bool:
-        """Return whether a position is a valid jump destination.
-
-        py-evm calls this for the position of a JUMPDEST byte, which may be push data.
-        """
-        return position in jump_destinations(self.raw)
+def check_jump(code: bytes, destination: int) -> None:
+    """Raise InvalidJump if a destination is no JUMPDEST, or is data of a PUSH."""
+    if (
+        destination >= len(code)
+        or code[destination] != JUMPDEST
+        or destination not in jump_destinations(code)
+    ):
+        raise InvalidJump

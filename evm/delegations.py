@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from eth_typing import Address
 from eth_utils.exceptions import ValidationError
 
 if TYPE_CHECKING:
+    from evm.context import FrameState
     from evm.transactions import Authorization
 
 DELEGATION_PREFIX = b"\xef\x01\x00"
 DELEGATION_LENGTH = 23
 """Bytes: the prefix and an address."""
 ZERO_ADDRESS = bytes(20)
-EXISTING_ACCOUNT_REFUND_GAS = 12_500
-"""Refund of an authorization's gas if the account exists already."""
 
 
 def delegate_of(code: bytes) -> Address | None:
@@ -26,14 +25,16 @@ def delegate_of(code: bytes) -> Address | None:
     return None
 
 
-def resolved_code(state: Any, address: Address) -> tuple[bytes, Address | None]:
+def resolved_code(state: FrameState, address: Address) -> tuple[bytes, Address | None]:
     """Return the code that a call of an account runs, and the account's delegate if any."""
     code = state.get_code(address)
     delegate = delegate_of(code) if state.fork.has_delegations else None
     return (code if delegate is None else state.get_code(delegate)), delegate
 
 
-def apply_authorizations(state: Any, authorizations: Iterable[Authorization]) -> int:
+def apply_authorizations(
+    state: FrameState, authorizations: Iterable[Authorization]
+) -> int:
     """Set the delegations of a transaction's authorizations. Return the gas refund.
 
     Invalid authorizations are skipped.
@@ -41,22 +42,23 @@ def apply_authorizations(state: Any, authorizations: Iterable[Authorization]) ->
     return sum(_apply(state, authorization) for authorization in authorizations)
 
 
-def _apply(state: Any, authorization: Authorization) -> int:
+def _apply(state: FrameState, authorization: Authorization) -> int:
     try:
-        authorization.validate(state.execution_context.chain_id)
+        authorization.validate(state.block.chain_id)
         authority = authorization.authority()
     except ValidationError:
         return 0
-    state.mark_address_warm(authority)
-    code = state.get_code(authority)
+    world = state.world
+    world.mark_address_warm(authority)
+    code = world.get_code(authority)
     if code and delegate_of(code) is None:
         return 0
-    if state.get_nonce(authority) != authorization.nonce:
+    if world.get_nonce(authority) != authorization.nonce:
         return 0
-    refund = EXISTING_ACCOUNT_REFUND_GAS if state.account_exists(authority) else 0
+    is_known = world.account_exists(authority)
     if authorization.address == ZERO_ADDRESS:
-        state.delete_code(authority)
+        world.delete_code(authority)
     else:
-        state.set_code(authority, DELEGATION_PREFIX + authorization.address)
-    state.increment_nonce(authority)
-    return refund
+        world.set_code(authority, DELEGATION_PREFIX + authorization.address)
+    world.increment_nonce(authority)
+    return state.fork.prices.existing_account_refund if is_known else 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-LogEntry = tuple[bytes, tuple[bytes, ...], bytes]
+from eth_typing import Address
+
+LogEntry = tuple[Address, tuple[bytes, ...], bytes]
 """Address, topics of 32 bytes each, data."""
 Checkpoint = tuple[int, int, int, int]
 """Number of logs, of destroyed accounts and of touched accounts; the refund."""
 
-RIPEMD160 = (3).to_bytes(20, "big")
+RIPEMD160 = Address((3).to_bytes(20, "big"))
 """The only account that stays touched if the call that touched it fails. This follows
 mainnet's history: https://github.com/ethereum/EIPs/issues/716. As in geth, it only
 applies to calls without value. A transfer of ether is reverted as usual."""
@@ -26,11 +28,11 @@ class Effects:
         self.logs: list[LogEntry] = []
         self.refund = 0
         """Gas refund. It may be negative within a frame (EIP-1283)."""
-        self.destroyed: list[bytes] = []
-        """Accounts that are deleted at the end of the transaction."""
-        self.touched: list[bytes] = []
+        self.destroyed: dict[Address, None] = {}
+        """Accounts that are deleted at the end of the transaction, in order."""
+        self.touched: list[Address] = []
         """Accounts that are deleted at the end of the transaction if they are empty."""
-        self.created: set[bytes] = set()
+        self.created: set[Address] = set()
         """Contracts created by the transaction, including failed creations."""
 
     def checkpoint(self) -> Checkpoint:
@@ -40,7 +42,9 @@ class Effects:
     def undo(self, checkpoint: Checkpoint) -> None:
         """Remove all effects since the checkpoint."""
         logs, destroyed, touched, self.refund = checkpoint
-        del self.logs[logs:], self.destroyed[destroyed:]
+        del self.logs[logs:]
+        while len(self.destroyed) > destroyed:
+            self.destroyed.popitem()
         is_ripemd160_touched = RIPEMD160 in self.touched[touched:]
         del self.touched[touched:]
         if is_ripemd160_touched:

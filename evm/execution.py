@@ -8,22 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from eth.vm.execution_context import ExecutionContext
 from eth_typing import Address, Hash32
 
 from evm import requests as el_requests
+from evm.context import BlockContext, TransactionContext
 from evm.delegations import resolved_code
 from evm.errors import InvalidBlock, InvalidTransaction
+from evm.executor import apply_transaction
 from evm.message import Message
 from evm.receipts import Log, Receipt, logs_bloom
+from evm.state import State
 
 if TYPE_CHECKING:
     from evm.blocks import Block, Withdrawal
     from evm.chain_config import ChainConfig
-    from evm.fork import Fork
+    from evm.frame import Frame
     from evm.headers import Header
+    from evm.rules.fork import Fork
     from evm.tracers.record import TransactionRecord
     from evm.transactions import Transaction
     from evm.world import World
@@ -57,8 +60,8 @@ class BlockWatcher(Protocol):
         Has to be read immediately after a transaction.
         """
 
-    def watched(self, fork: Fork) -> Fork:
-        """Return a variant of the fork whose states report to their attribute `watcher`."""
+    def new_state(self, world: World, block: BlockContext, fork: Fork) -> State:
+        """Return a state that reports to the watcher."""
 
 
 @dataclass(slots=True)
@@ -101,18 +104,16 @@ class BlockExecution:
         self._world = world
         self._state_root = state_root
         self._watcher = watcher
-        running = fork if watcher is None else watcher.watched(fork)
-        context = _execution_context(header, config, ancestor_hashes)
-        self._state: Any = running.new_state(world, context)
-        if watcher is not None:
-            self._state.watcher = watcher
+        new_state = State if watcher is None else watcher.new_state
+        context = block_context(header, config, ancestor_hashes)
+        self._state = new_state(world, context, fork)
         self.receipts: list[Receipt] = []
         self.gas_used = 0
         self.blob_gas_used = 0
 
     @property
-    def state(self) -> Any:
-        """The py-evm State, with our mixins, on which the block is executed."""
+    def state(self) -> State:
+        """The state on which the block is executed."""
         return self._state
 
     def begin(self) -> None:
@@ -138,15 +139,13 @@ class BlockExecution:
                 f"{self._header.gas_limit - self.gas_used} left in the block",
             )
         self._world.lock_changes()
-        computation, gas_used = self._fork.apply_transaction(
-            self._state, transaction, index
-        )
+        frame, gas_used = apply_transaction(self._state, transaction, index)
         self.blob_gas_used += transaction.blob_gas
         return self.add_receipt(
             transaction.type,
-            [Log(*entry) for entry in computation.get_log_entries()],
+            [Log(*entry) for entry in frame.transaction.effects.logs],
             gas_used,
-            is_success=computation.is_success,
+            is_success=frame.is_success,
         )
 
     def add_receipt(
@@ -195,15 +194,15 @@ class BlockExecution:
 
         Raises: InvalidBlock if the contract is missing or fails (EIP-7002, EIP-7251).
         """
-        computation = self._system_call(address, b"")
-        if computation is None or computation.is_error:
-            what = "is missing" if computation is None else "failed"
+        frame = self._system_call(address, b"")
+        if frame is None or not frame.is_success:
+            what = "is missing" if frame is None else "failed"
             raise InvalidBlock(
                 self._header,
                 "requests",
                 reason=f"system contract 0x{address.hex()} {what}",
             )
-        return bytes(computation.output)
+        return frame.output
 
     # Steps
 
@@ -214,15 +213,12 @@ class BlockExecution:
             world.set_balance(refund, world.get_balance(refund) + balance)
             world.set_balance(drained, 0)
 
-    def _system_call(self, address: Address, data: bytes) -> Any:
+    def _system_call(self, address: Address, data: bytes) -> Frame | None:
         """Call a system contract. Return None if it has no code."""
         self._world.lock_changes()
         code, delegate = resolved_code(self._state, address)
         if not code:
             return None
-        context = self._state.get_transaction_context_class()(
-            gas_price=0, origin=SYSTEM_ADDRESS
-        )
         message = Message(
             gas=SYSTEM_CALL_GAS,
             to=address,
@@ -232,8 +228,11 @@ class BlockExecution:
             code=code,
             delegate=delegate,
         )
-        frames = self._fork.base_state_class.computation_class
-        return frames.apply_message(self._state, message, context)
+        # Watchers do not see it, so it is executed on a state without one.
+        state = State(self._world, self._state.block, self._fork)
+        frame = state.frame(message, TransactionContext(SYSTEM_ADDRESS, 0))
+        frame.run()
+        return frame
 
     def _withdraw(self, withdrawal: Withdrawal) -> None:
         world, address = self._world, withdrawal.address
@@ -273,19 +272,20 @@ class BlockExecution:
         world.set_balance(coinbase, world.get_balance(coinbase) + share)
 
 
-def _execution_context(
+def block_context(
     header: Header, config: ChainConfig, ancestor_hashes: Iterable[Hash32]
-) -> ExecutionContext:
-    return ExecutionContext(
+) -> BlockContext:
+    """Return the values of a block that instructions read."""
+    return BlockContext(
         coinbase=header.coinbase,
         timestamp=header.timestamp,
-        block_number=header.number,
+        number=header.number,
         difficulty=header.difficulty,
         mix_hash=header.mix_hash,
         gas_limit=header.gas_limit,
-        prev_hashes=ancestor_hashes,
+        ancestor_hashes=ancestor_hashes,
         chain_id=config.chain_id,
-        base_fee_per_gas=header.base_fee_per_gas,
+        base_fee=header.base_fee_per_gas or 0,
         excess_blob_gas=header.excess_blob_gas,
     )
 

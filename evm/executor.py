@@ -1,294 +1,275 @@
-"""Execution of a transaction: validation, payment of gas, message call, settlement.
-
-It replaces py-evm's transaction executors of all forks. Those accept some invalid
-transactions: from a sender with code; with init code or data that the gas limit does
-not cover; with blobs, if the balance covers the blobs but not also the value. They also
-format each transaction for a debug log.
-"""
+"""Execution of a transaction: validation, payment of gas, message call, settlement."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from eth._utils.address import generate_contract_address
-from eth.exceptions import ContractCreationCollision, VMError
 from eth_utils.exceptions import ValidationError
 
+from evm.addresses import contract_address
+from evm.context import TransactionContext
 from evm.delegations import apply_authorizations, delegate_of, resolved_code
-from evm.gas import SELFDESTRUCT_REFUND_GAS
+from evm.errors import InvalidTransaction
+from evm.frame_errors import AddressCollision, FrameError
 from evm.intrinsic import floor_gas, intrinsic_gas
 from evm.message import Message
 from evm.signatures import CURVE_ORDER
-from evm.transactions import BLOB, CREATE_ADDRESS, LEGACY, SET_CODE
+from evm.transactions import BLOB, CREATE_ADDRESS, LEGACY, MAX_NONCE, SET_CODE
 
 if TYPE_CHECKING:
-    from evm.fork import Fork
+    from eth_typing import Address
+
+    from evm.frame import Frame
+    from evm.intrinsic import Executable
+    from evm.state import State
     from evm.transactions import Transaction
 
-MAX_NONCE = 2**64 - 1
 BLOB_HASH_VERSION = 0x01
 
 
-class TransactionExecutor:
-    """Executes transactions on a `WorldState` by the rules of its fork.
+def apply_transaction(
+    state: State, transaction: Transaction, index: int
+) -> tuple[Frame, int]:
+    """Execute a transaction. Return its outermost frame and the gas used.
 
-    Calling it returns the transaction's outermost frame. Its `transaction_gas_used` is
-    the gas used by the whole transaction.
+    index: the transaction's index in its block.
+
+    Raises: InvalidTransaction if it is not allowed in this state.
     """
+    try:
+        state.begin(transaction)
+        validate_transaction(state, transaction)
+    except ValidationError as error:
+        raise InvalidTransaction(index, str(error)) from error
+    return Executor(state, transaction, gas_price(state, transaction)).run()
 
-    def __init__(self, vm_state: Any) -> None:
-        self.vm_state = vm_state
-        self.fork: Fork = vm_state.fork
 
-    def __call__(self, transaction: Transaction) -> Any:
-        """Validate and execute a transaction.
+# Validity
 
-        Raises: eth_utils.ValidationError if it is not allowed in the block.
-        """
-        self.validate_transaction(transaction)
-        message = self.build_evm_message(transaction)
-        computation = self.build_computation(message, transaction)
-        return self.finalize_computation(transaction, computation)
 
-    # Validity
+def validate_transaction(state: State, transaction: Transaction) -> None:
+    """Check all rules that do not depend on the rest of the block.
 
-    def validate_transaction(self, transaction: Transaction) -> None:
-        """Check all rules that do not depend on the rest of the block.
+    Raises: eth_utils.ValidationError.
+    """
+    _validate_form(state, transaction)
+    _validate_gas(state, transaction)
+    _validate_fees(state, transaction)
+    if transaction.type == BLOB:
+        _validate_blobs(state, transaction)
+    _validate_sender(state, transaction)
 
-        Raises: eth_utils.ValidationError.
-        """
-        self._validate_form(transaction)
-        self._validate_gas(transaction)
-        self._validate_fees(transaction)
-        if transaction.type == BLOB:
-            self._validate_blobs(transaction)
-        self._validate_sender(transaction)
 
-    def _validate_form(self, transaction: Transaction) -> None:
-        fork, kind = self.fork, transaction.type
-        if kind not in fork.transaction_types:
-            raise ValidationError(
-                f"transaction type {kind} is not known in {fork.name}"
-            )
-        chain_id = self.vm_state.execution_context.chain_id
-        if transaction.chain_id is not None:
-            if kind == LEGACY and not fork.has_replay_protection:
-                raise ValidationError(f"{fork.name} has no chain id in transactions")
-            if transaction.chain_id != chain_id:
-                raise ValidationError(
-                    f"chain id is {transaction.chain_id}, not {chain_id}"
-                )
-        if fork.has_low_signature_rule and transaction.s > CURVE_ORDER // 2:
-            raise ValidationError("signature has a high s")
-        if kind == SET_CODE and not transaction.authorization_list:
-            raise ValidationError("no authorizations in a set-code transaction")
-        if (
-            transaction.to == CREATE_ADDRESS
-            and fork.max_init_code_size is not None
-            and len(transaction.data) > fork.max_init_code_size
-        ):
-            raise ValidationError(f"init code is {len(transaction.data)} bytes long")
+def _validate_form(state: State, transaction: Transaction) -> None:
+    fork, kind, chain_id = state.fork, transaction.type, state.block.chain_id
+    if kind not in fork.transaction_types:
+        raise ValidationError(f"transaction type {kind} is not known in {fork.name}")
+    if transaction.chain_id is not None:
+        if kind == LEGACY and not fork.has_replay_protection:
+            raise ValidationError(f"{fork.name} has no chain id in transactions")
+        if transaction.chain_id != chain_id:
+            raise ValidationError(f"chain id is {transaction.chain_id}, not {chain_id}")
+    if fork.has_low_signature_rule and transaction.s > CURVE_ORDER // 2:
+        raise ValidationError("signature has a high s")
+    if kind == SET_CODE and not transaction.authorization_list:
+        raise ValidationError("no authorizations in a set-code transaction")
+    if (
+        transaction.to == CREATE_ADDRESS
+        and fork.max_init_code_size is not None
+        and len(transaction.data) > fork.max_init_code_size
+    ):
+        raise ValidationError(f"init code is {len(transaction.data)} bytes long")
 
-    def _validate_gas(self, transaction: Transaction) -> None:
-        fork, gas = self.fork, transaction.gas
-        if fork.max_transaction_gas is not None and gas > fork.max_transaction_gas:
-            raise ValidationError(
-                f"gas limit {gas} is above the cap {fork.max_transaction_gas}"
-            )
-        transaction.intrinsic_gas = intrinsic_gas(transaction, fork)
-        if gas < transaction.intrinsic_gas:
-            raise ValidationError(
-                f"gas limit {gas} is below the intrinsic gas "
-                f"{transaction.intrinsic_gas}"
-            )
-        floor = floor_gas(transaction, fork)
-        if gas < floor:
-            raise ValidationError(f"gas limit {gas} is below the data's floor {floor}")
 
-    def _validate_fees(self, transaction: Transaction) -> None:
-        fee, tip = transaction.max_fee_per_gas, transaction.max_priority_fee_per_gas
-        if tip > fee:
-            raise ValidationError(f"priority fee {tip} is above the fee {fee}")
-        if self.fork.has_base_fee and fee < self.base_fee:
-            raise ValidationError(f"fee {fee} is below the base fee {self.base_fee}")
-
-    def _validate_blobs(self, transaction: Transaction) -> None:
-        hashes, maximum = (
-            transaction.blob_versioned_hashes,
-            self.fork.max_blobs_per_transaction,
+def _validate_gas(state: State, transaction: Transaction) -> None:
+    fork, gas = state.fork, transaction.gas
+    if fork.max_transaction_gas is not None and gas > fork.max_transaction_gas:
+        raise ValidationError(
+            f"gas limit {gas} is above the cap {fork.max_transaction_gas}"
         )
-        if not hashes:
-            raise ValidationError("no blobs in a blob transaction")
-        if maximum is not None and len(hashes) > maximum:
-            raise ValidationError(f"{len(hashes)} blobs, at most {maximum} are allowed")
-        if any(blob_hash[0] != BLOB_HASH_VERSION for blob_hash in hashes):
-            raise ValidationError("a blob's hash has an unknown version")
-        price = self.vm_state.blob_base_fee
-        if transaction.max_fee_per_blob_gas < price:
-            raise ValidationError(
-                f"blob fee {transaction.max_fee_per_blob_gas} is below the blob base "
-                f"fee {price}"
-            )
-
-    def _validate_sender(self, transaction: Transaction) -> None:
-        state, sender = self.vm_state, transaction.sender
-        nonce = state.get_nonce(sender)
-        if transaction.nonce != nonce:
-            raise ValidationError(f"nonce is {transaction.nonce}, not {nonce}")
-        if nonce >= MAX_NONCE:
-            raise ValidationError("the sender's nonces are used up")
-        code = state.get_code(sender)
-        if code and not (self.fork.has_delegations and delegate_of(code)):
-            raise ValidationError("the sender is a contract")
-        cost = (
-            transaction.gas * transaction.max_fee_per_gas
-            + transaction.blob_gas * transaction.max_fee_per_blob_gas
-            + transaction.value
+    transaction.intrinsic_gas = intrinsic_gas(transaction, fork)
+    if gas < transaction.intrinsic_gas:
+        raise ValidationError(
+            f"gas limit {gas} is below the intrinsic gas {transaction.intrinsic_gas}"
         )
-        balance = state.get_balance(sender)
-        if balance < cost:
-            raise ValidationError(
-                f"the sender has {balance} wei, and needs up to {cost}"
-            )
+    floor = floor_gas(transaction, fork)
+    if gas < floor:
+        raise ValidationError(f"gas limit {gas} is below the data's floor {floor}")
 
-    # Price
 
-    @property
-    def base_fee(self) -> int:
-        """The base fee in wei per gas, which is burned. 0 before London."""
-        if not self.fork.has_base_fee:
-            return 0
-        base_fee: int = self.vm_state.execution_context.base_fee_per_gas
-        return base_fee
+def _validate_fees(state: State, transaction: Transaction) -> None:
+    fee, tip = transaction.max_fee_per_gas, transaction.max_priority_fee_per_gas
+    if tip > fee:
+        raise ValidationError(f"priority fee {tip} is above the fee {fee}")
+    if fee < base_fee(state):
+        raise ValidationError(f"fee {fee} is below the base fee {base_fee(state)}")
 
-    def gas_price(self, transaction: Transaction) -> int:
-        """Return the wei per gas that the sender pays: base fee and tip."""
-        if not self.fork.has_base_fee:
-            return transaction.max_fee_per_gas
-        return min(
-            transaction.max_fee_per_gas,
-            self.base_fee + transaction.max_priority_fee_per_gas,
+
+def _validate_blobs(state: State, transaction: Transaction) -> None:
+    hashes = transaction.blob_versioned_hashes
+    maximum, price = state.fork.max_blobs_per_transaction, state.blob_base_fee
+    if not hashes:
+        raise ValidationError("no blobs in a blob transaction")
+    if maximum is not None and len(hashes) > maximum:
+        raise ValidationError(f"{len(hashes)} blobs, at most {maximum} are allowed")
+    if any(blob_hash[0] != BLOB_HASH_VERSION for blob_hash in hashes):
+        raise ValidationError("a blob's hash has an unknown version")
+    if transaction.max_fee_per_blob_gas < price:
+        raise ValidationError(
+            f"blob fee {transaction.max_fee_per_blob_gas} is below the blob base "
+            f"fee {price}"
         )
 
-    # Execution
 
-    def charge(self, transaction: Transaction) -> None:
-        """Charge the sender for the gas limit and the blobs, and use up the nonce."""
-        state, sender = self.vm_state, transaction.sender
-        cost = transaction.gas * self.gas_price(transaction)
-        if transaction.type == BLOB:
-            cost += transaction.blob_gas * state.blob_base_fee
-        state.set_balance(sender, state.get_balance(sender) - cost)
-        state.increment_nonce(sender)
+def _validate_sender(state: State, transaction: Transaction) -> None:
+    sender = transaction.sender
+    nonce = state.get_nonce(sender)
+    if transaction.nonce != nonce:
+        raise ValidationError(f"nonce is {transaction.nonce}, not {nonce}")
+    if nonce >= MAX_NONCE:
+        raise ValidationError("the sender's nonces are used up")
+    code = state.get_code(sender)
+    if code and not (state.fork.has_delegations and delegate_of(code)):
+        raise ValidationError("the sender is a contract")
+    cost = (
+        transaction.gas * transaction.max_fee_per_gas
+        + transaction.blob_gas * transaction.max_fee_per_blob_gas
+        + transaction.value
+    )
+    balance = state.get_balance(sender)
+    if balance < cost:
+        raise ValidationError(f"the sender has {balance} wei, and needs up to {cost}")
 
-    def build_evm_message(self, transaction: Transaction) -> Any:
-        """Charge the sender for the gas limit, and return the outermost message."""
-        state, sender = self.vm_state, transaction.sender
-        self.charge(transaction)
+
+# Price
+
+
+def base_fee(state: State) -> int:
+    """Return the base fee in wei per gas, which is burned. 0 before London."""
+    return state.block.base_fee if state.fork.has_base_fee else 0
+
+
+def gas_price(state: State, transaction: Transaction) -> int:
+    """Return the wei per gas that the sender pays: base fee and tip."""
+    return min(
+        transaction.max_fee_per_gas,
+        base_fee(state) + transaction.max_priority_fee_per_gas,
+    )
+
+
+# Execution
+
+
+class Executor:
+    """Executes one transaction that was checked, by the rules of the state's fork."""
+
+    def __init__(self, state: State, transaction: Executable, gas_price: int) -> None:
+        """gas_price: wei per gas that the sender pays."""
+        self.state = state
+        self.transaction = transaction
+        self.gas_price = gas_price
+        self.nonce = transaction.nonce
+        """Determines the address of a creation."""
+
+    def run(self) -> tuple[Frame, int]:
+        """Execute the transaction. Return its outermost frame and the gas used."""
+        state, transaction = self.state, self.transaction
+        self.charge()
         refund = apply_authorizations(state, transaction.authorization_list)
+        message = self._message()
+        if state.fork.has_access_lists:
+            self._warm_up(message)
+        context = TransactionContext(
+            transaction.sender, self.gas_price, transaction.blob_versioned_hashes
+        )
+        # It is kept if the frame fails.
+        context.effects.refund = refund
+        frame = state.frame(message, context)
+        if message.is_create:
+            error = self.creation_error(message.storage_address)
+            if error is not None:
+                frame.fail(error)
+        state.run_outermost(frame, transaction)
+        gas_used = self._settle(frame)
+        state.end(transaction, gas_used)
+        return frame, gas_used
+
+    def charge(self) -> None:
+        """Charge the sender for the gas limit and the blobs, and use up the nonce."""
+        world, transaction = self.state.world, self.transaction
+        cost, sender = transaction.gas * self.gas_price, transaction.sender
+        if transaction.blob_gas:
+            cost += transaction.blob_gas * self.state.blob_base_fee
+        world.set_balance(sender, world.get_balance(sender) - cost)
+        world.increment_nonce(sender)
+
+    def _message(self) -> Message:
+        """Return the outermost message."""
+        transaction, sender = self.transaction, self.transaction.sender
         gas = transaction.gas - transaction.intrinsic_gas
-        if transaction.to == CREATE_ADDRESS:
-            return Message(
-                gas=gas,
-                to=transaction.to,
-                sender=sender,
-                value=transaction.value,
-                data=b"",
-                code=transaction.data,
-                create_address=generate_contract_address(sender, transaction.nonce),
-            )
-        code, delegate = resolved_code(state, transaction.to)
+        to, value, data = transaction.to, transaction.value, transaction.data
+        if to == CREATE_ADDRESS:
+            created = contract_address(sender, self.nonce)
+            return Message(gas, to, sender, value, b"", data, create_address=created)
+        code, delegate = resolved_code(self.state, to)
         if delegate is not None:
-            state.mark_address_warm(delegate)
-        return Message(
-            gas=gas,
-            to=transaction.to,
-            sender=sender,
-            value=transaction.value,
-            data=transaction.data,
-            code=code,
-            refund=refund,
-            delegate=delegate,
-        )
+            self.state.world.mark_address_warm(delegate)
+        return Message(gas, to, sender, value, data, code, delegate=delegate)
 
-    def _warm_up(self, message: Any, transaction: Transaction) -> None:
+    def _warm_up(self, message: Message) -> None:
         """Mark the initially warm addresses and slots (EIP-2929, EIP-2930)."""
-        state = self.vm_state
-        state.mark_address_warm(transaction.sender)
-        state.mark_address_warm(message.storage_address)
-        if self.fork.warms_coinbase:
-            state.mark_address_warm(state.coinbase)
-        for address, slots in transaction.access_list:
-            state.mark_address_warm(address)
+        state, world = self.state, self.state.world
+        world.mark_address_warm(self.transaction.sender)
+        world.mark_address_warm(message.storage_address)
+        if state.fork.warms_coinbase:
+            world.mark_address_warm(state.block.coinbase)
+        for address, slots in self.transaction.access_list:
+            world.mark_address_warm(address)
             for slot in slots:
-                state.mark_storage_warm(address, slot)
+                world.mark_storage_warm(address, slot)
 
-    def build_computation(self, message: Any, transaction: Transaction) -> Any:
-        """Run the outermost message."""
-        state = self.vm_state
-        if self.fork.has_access_lists:
-            self._warm_up(message, transaction)
-        context = state.transaction_context_class(
-            gas_price=self.gas_price(transaction),
-            origin=transaction.sender,
-            blob_versioned_hashes=transaction.blob_versioned_hashes,
-        )
-        frames = state.computation_class
-        if not message.is_create:
-            return frames.apply_message(state, message, context)
-        error = self.creation_error(message, transaction)
-        if error is None:
-            return frames.apply_create_message(state, message, context)
-        computation = frames(state, message, context)
-        computation.error = error
-        return computation
+    def creation_error(self, address: Address) -> FrameError | None:
+        """Return the error of a creation that fails before its execution, or None.
 
-    def creation_error(self, message: Any, transaction: Transaction) -> VMError | None:
-        """Return the error of a creation that fails before its execution, or None."""
-        address = message.storage_address
-        if not self.vm_state.has_code_or_nonce(address):
-            return None
-        return ContractCreationCollision(f"0x{address.hex()} is a contract already")
+        address: that of the new contract.
+        """
+        return AddressCollision() if self.state.world.is_occupied(address) else None
 
     # The end
 
-    def finalize_computation(self, transaction: Transaction, computation: Any) -> Any:
-        """Settle the gas, and delete destroyed and empty touched accounts."""
-        state = self.vm_state
-        destroyed = computation.get_accounts_for_deletion()
-        gas_used = self.settled_gas(transaction, computation, len(destroyed))
-        computation.transaction_gas_used = gas_used
-        price, sender = self.gas_price(transaction), transaction.sender
-        returned = (transaction.gas - gas_used) * price
+    def _settle(self, frame: Frame) -> int:
+        """Settle the gas, and delete destroyed and empty touched accounts.
+
+        Return the gas that the sender pays for.
+        """
+        state, world, effects = self.state, self.state.world, frame.transaction.effects
+        sender, gas_used = self.transaction.sender, self.settled_gas(frame)
+        returned = (self.transaction.gas - gas_used) * self.gas_price
         if returned:
-            state.set_balance(sender, state.get_balance(sender) + returned)
-        touched = set(computation.transaction_context.effects.touched)
-        if self.reward(state.coinbase, transaction, gas_used):
-            touched.add(state.coinbase)
-        for address in destroyed:
-            state.delete_account(address)
-        if self.fork.clears_empty_accounts:
+            world.set_balance(sender, world.get_balance(sender) + returned)
+        touched = set(effects.touched)
+        if self.reward(gas_used):
+            touched.add(state.block.coinbase)
+        for address in effects.destroyed:
+            world.delete_account(address)
+        if state.fork.clears_empty_accounts:
             # Source: https://eips.ethereum.org/EIPS/eip-161
             for address in touched:
-                if state.account_exists(address) and state.account_is_empty(address):
-                    state.delete_account(address)
-        return computation
+                if world.account_exists(address) and world.account_is_empty(address):
+                    world.delete_account(address)
+        return gas_used
 
-    def reward(self, coinbase: bytes, transaction: Transaction, gas_used: int) -> bool:
+    def reward(self, gas_used: int) -> bool:
         """Pay the tip to the coinbase. Return whether that touches the account."""
-        state = self.vm_state
-        tip = gas_used * (self.gas_price(transaction) - self.base_fee)
+        world, coinbase = self.state.world, self.state.block.coinbase
+        tip = gas_used * (self.gas_price - base_fee(self.state))
         # Even a tip of 0 touches the coinbase, and creates it before EIP-161.
-        state.set_balance(coinbase, state.get_balance(coinbase) + tip)
+        world.set_balance(coinbase, world.get_balance(coinbase) + tip)
         return True
 
-    def settled_gas(
-        self, transaction: Transaction, computation: Any, destroyed_count: int
-    ) -> int:
+    def settled_gas(self, frame: Frame) -> int:
         """Return the gas that the sender pays for, after refunds and floor."""
-        used: int = transaction.gas - computation.get_gas_remaining()
-        refund = computation.get_gas_refund()
-        if self.fork.has_selfdestruct_refund:
-            refund += SELFDESTRUCT_REFUND_GAS * destroyed_count
-        used -= min(refund, used // self.fork.refund_quotient)
-        return max(used, floor_gas(transaction, self.fork))
+        fork = self.state.fork
+        used = self.transaction.gas - frame.gas_remaining
+        used -= min(frame.transaction.effects.refund, used // fork.refund_quotient)
+        return max(used, floor_gas(self.transaction, fork))

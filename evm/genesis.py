@@ -26,7 +26,7 @@ from evm.headers import (
 
 if TYPE_CHECKING:
     from evm.chain_config import ChainConfig
-    from evm.fork import Fork
+    from evm.rules.fork import Fork
 
 DEFAULT_GAS_LIMIT = 4_712_388
 DEFAULT_DIFFICULTY = 131_072

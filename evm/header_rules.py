@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from evm.blocks import Block
     from evm.chain_config import ChainConfig
-    from evm.fork import Fork
     from evm.headers import Header
+    from evm.rules.fork import Fork
 
 MAX_EXTRA_DATA_BYTES = 32
 MIN_GAS_LIMIT = 5000

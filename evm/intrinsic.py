@@ -6,49 +6,92 @@ Sources: Yellow Paper, 6.2; https://eips.ethereum.org/EIPS/eip-2 (creation), -20
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from evm.gas import INIT_CODE_WORD_GAS
+from evm.rules.prices import word_count
 from evm.transactions import CREATE_ADDRESS
 
 if TYPE_CHECKING:
-    from evm.fork import Fork
-    from evm.transactions import Transaction
+    from collections.abc import Sequence
 
-TRANSACTION_GAS = 21_000
-ZERO_BYTE_GAS = 4
-ACCESS_LIST_ADDRESS_GAS = 2400
-ACCESS_LIST_SLOT_GAS = 1900
-AUTHORIZATION_GAS = 25_000
-"""Gas per authorisation. Half of it is refunded if the account exists."""
-FLOOR_GAS_PER_TOKEN = 10
+    from eth_typing import Address, Hash32
+
+    from evm.rules.fork import Fork
+    from evm.transactions import AccessList, Authorization
+
 TOKENS_PER_NONZERO_BYTE = 4
 """Calldata tokens (EIP-7623) per non-zero byte. A zero byte is one token."""
 
 
-def intrinsic_gas(transaction: Transaction, fork: Fork) -> int:
+class Executable(Protocol):
+    """A transaction, or a call that is executed like one."""
+
+    intrinsic_gas: int
+    """Gas charged before execution, which the check sets."""
+
+    @property
+    def sender(self) -> Address:
+        """The account that pays."""
+
+    @property
+    def nonce(self) -> int:
+        """The sender's nonce, from which the address of a creation follows."""
+
+    @property
+    def to(self) -> Address:
+        """The receiver, `CREATE_ADDRESS` for a creation."""
+
+    @property
+    def value(self) -> int:
+        """Wei."""
+
+    @property
+    def gas(self) -> int:
+        """The gas limit."""
+
+    @property
+    def data(self) -> bytes:
+        """The input or init code."""
+
+    @property
+    def access_list(self) -> AccessList:
+        """Accounts and slots that are warm from the beginning."""
+
+    @property
+    def authorization_list(self) -> Sequence[Authorization]:
+        """The authorizations of delegations."""
+
+    @property
+    def blob_gas(self) -> int:
+        """The blob gas, which is priced separately from gas."""
+
+    @property
+    def blob_versioned_hashes(self) -> Sequence[Hash32]:
+        """The hashes of the blobs."""
+
+
+def intrinsic_gas(transaction: Executable, fork: Fork) -> int:
     """Return the gas that is charged before execution. The gas limit must cover it."""
-    data = transaction.data
-    gas = TRANSACTION_GAS
+    data, prices = transaction.data, fork.prices
+    gas = prices.transaction
     if data:
         zeros = data.count(0)
-        gas += zeros * ZERO_BYTE_GAS + (len(data) - zeros) * fork.nonzero_byte_gas
+        gas += zeros * prices.zero_byte + (len(data) - zeros) * prices.nonzero_byte
     if transaction.to == CREATE_ADDRESS:
-        gas += fork.creation_gas
-        if fork.max_init_code_size is not None:
-            gas += INIT_CODE_WORD_GAS * ((len(data) + 31) // 32)
+        gas += prices.creation + prices.init_code_word * word_count(len(data))
     for _, slots in transaction.access_list:
-        gas += ACCESS_LIST_ADDRESS_GAS + ACCESS_LIST_SLOT_GAS * len(slots)
-    return gas + AUTHORIZATION_GAS * len(transaction.authorization_list)
+        gas += prices.access_list_address + prices.access_list_slot * len(slots)
+    return gas + prices.authorization * len(transaction.authorization_list)
 
 
-def floor_gas(transaction: Transaction, fork: Fork) -> int:
+def floor_gas(transaction: Executable, fork: Fork) -> int:
     """Return the least gas that the transaction is charged (EIP-7623), 0 before Prague.
 
     Its gas limit must cover this as well.
     """
-    if not fork.has_data_floor:
+    prices = fork.prices
+    if not prices.floor_token:
         return 0
     data = transaction.data
     tokens = TOKENS_PER_NONZERO_BYTE * len(data) - 3 * data.count(0)
-    return TRANSACTION_GAS + FLOOR_GAS_PER_TOKEN * tokens
+    return prices.transaction + prices.floor_token * tokens

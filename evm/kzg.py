@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import ckzg  # type: ignore[import-not-found]  # a C extension without types
-import eth
 from py_arkworks_bls12381 import G1Point
 
 from evm.transactions import CELLS_PER_BLOB
@@ -136,7 +136,11 @@ def prepare() -> None:
 @cache
 def _trusted_setup() -> Any:
     """Load the trusted setup of mainnet, which py-evm contains, once."""
-    path = Path(eth.__file__).parent / "_utils" / "kzg_trusted_setup.txt"
+    # Importing py-evm would take a second.
+    package = find_spec("eth")
+    assert package is not None
+    assert package.origin is not None
+    path = Path(package.origin).parent / "_utils" / "kzg_trusted_setup.txt"
     return ckzg.load_trusted_setup(str(path), 0)
 
 

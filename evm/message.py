@@ -1,14 +1,10 @@
-"""The message that a call frame executes: py-evm's Message without argument checks.
-
-The callers pass valid words and addresses. Checking each again takes longer than most
-calls.
-"""
+"""The message that a call frame executes."""
 
 from __future__ import annotations
 
-from typing import Any
+from eth_typing import Address
 
-from eth.constants import CREATE_CONTRACT_ADDRESS
+from evm.transactions import CREATE_ADDRESS
 
 
 class Message:
@@ -23,34 +19,33 @@ class Message:
         "gas",
         "is_create",
         "is_static",
-        "refund",
         "sender",
-        "should_transfer_value",
         "storage_address",
         "to",
+        "transfers_value",
         "value",
     )
 
     def __init__(
         self,
         gas: int,
-        to: bytes,
-        sender: bytes,
+        to: Address,
+        sender: Address,
         value: int,
-        data: Any,
+        data: bytes | memoryview,
         code: bytes,
         depth: int = 0,
-        create_address: bytes | None = None,
-        code_address: bytes | None = None,
-        should_transfer_value: bool = True,
+        create_address: Address | None = None,
+        code_address: Address | None = None,
+        transfers_value: bool = True,
         is_static: bool = False,
-        delegate: bytes | None = None,
-        refund: int = 0,
+        delegate: Address | None = None,
     ) -> None:
-        """Set the fields, which are named as in py-evm.
+        """Set the fields.
 
         data: bytes, or a view of the caller's memory, which does not change during a
             call.
+        depth: 0 for the transaction's outermost frame.
         code_address: the called account, if its code runs for another account. Whether
             a precompiled contract runs depends on this address only.
         delegate: the account to which the called account delegates (EIP-7702). The
@@ -63,15 +58,9 @@ class Message:
         self.data = data
         self.code = code
         self.depth = depth
-        self.is_create = to == CREATE_CONTRACT_ADDRESS
+        self.is_create = to == CREATE_ADDRESS
         self.storage_address = create_address or to
         self.code_address = code_address or to
-        self.should_transfer_value = should_transfer_value
+        self.transfers_value = transfers_value
         self.is_static = is_static
         self.delegate = delegate
-        self.refund = refund
-
-    @property
-    def data_as_bytes(self) -> bytes:
-        """The data, copied if it is a view."""
-        return bytes(self.data)

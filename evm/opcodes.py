@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from evm.stack_limit import STACK_LIMIT
+STACK_LIMIT = 1024
+"""Words on the stack. Source: Yellow Paper, 9.1."""
+MAX_DEPTH = 1024
+"""Depth of the deepest call frame. The outermost one has 0."""
 
 _TABLE = """
 00 STOP,0,0,0 ADD,2,1,3 MUL,2,1,5 SUB,2,1,3 DIV,2,1,5 SDIV,2,1,5 MOD,2,1,5 SMOD,2,1,5
-08 ADDMOD,3,1,8 MULMOD,3,1,8 EXP,2,1,10 SIGNEXTEND,2,1,5
+08 ADDMOD,3,1,8 MULMOD,3,1,8 EXP,2,1,0 SIGNEXTEND,2,1,5
 10 LT,2,1,3 GT,2,1,3 SLT,2,1,3 SGT,2,1,3 EQ,2,1,3 ISZERO,1,1,3 AND,2,1,3 OR,2,1,3
 18 XOR,2,1,3 NOT,1,1,3 BYTE,2,1,3 SHL,2,1,3 SHR,2,1,3 SAR,2,1,3 CLZ,1,1,5
 20 KECCAK256,2,1,30
@@ -25,7 +28,7 @@ _TABLE = """
 50 POP,1,0,2 MLOAD,1,1,3 MSTORE,2,0,3 MSTORE8,2,0,3 SLOAD,1,1,50 SSTORE,2,0,0
 56 JUMP,1,0,8 JUMPI,2,0,10 PC,0,1,2 MSIZE,0,1,2 GAS,0,1,2 JUMPDEST,0,0,1 TLOAD,1,1,100
 5d TSTORE,2,0,100 MCOPY,3,0,3 PUSH0,0,1,2
-a0 LOG0,2,0,375 LOG1,3,0,375 LOG2,4,0,375 LOG3,5,0,375 LOG4,6,0,375
+a0 LOG0,2,0,0 LOG1,3,0,0 LOG2,4,0,0 LOG3,5,0,0 LOG4,6,0,0
 f0 CREATE,3,1,32000 CALL,7,1,40 CALLCODE,7,1,40 RETURN,2,0,0 DELEGATECALL,6,1,40
 f5 CREATE2,4,1,32000
 fa STATICCALL,6,1,700
@@ -40,8 +43,8 @@ f7 RETURNDATALOAD,0,0,0 EXTCALL,0,0,0 EXTDELEGATECALL,0,0,0
 fb EXTSTATICCALL,0,0,0
 """
 """Each line: the first opcode's number, then consecutive opcodes: name, popped, pushed,
-gas. The gas is that of the fork that introduced the opcode, without the parts that depend
-on operands and state. `evm.gas_table` has the prices of each fork. The opcodes from
+gas. The gas is the constant price in the fork that introduced the opcode, which is charged
+before the rest. `evm.rules.prices` has the other prices. The opcodes from
 SLOTNUM on are valid in no fork here, but geth 1.17.2 names them in errors and traces."""
 
 
@@ -54,7 +57,7 @@ class Opcode(NamedTuple):
     put: int = 0
     """Stack items that the opcode pushes."""
     gas: int = 0
-    """Price in the fork that introduced the opcode."""
+    """Constant price in the fork that introduced the opcode."""
 
     @property
     def stack_maximum(self) -> int:

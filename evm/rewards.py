@@ -1,7 +1,6 @@
 """Mining rewards before the merge, for display.
 
-`evm.forks` contains the same amounts for execution. This module can be imported without
-py-evm.
+`evm.rules.forks` contains the same amounts for execution.
 
 Source: https://eips.ethereum.org/EIPS/eip-649, https://eips.ethereum.org/EIPS/eip-1234
 """

@@ -38,7 +38,8 @@ AUTHORIZATION_MAGIC = b"\x05"
 
 _EIP155_OFFSET = 35
 _LEGACY_OFFSET = 27
-_MAX_NONCE = 2**64 - 1
+MAX_NONCE = 2**64 - 1
+"""A nonce that can't be incremented (EIP-2681)."""
 
 AccessList = tuple[tuple[Address, tuple[int, ...]], ...]
 """Addresses, each with its slots."""
@@ -67,7 +68,7 @@ class Authorization:
         """
         if self.chain_id not in (0, chain_id):
             raise ValidationError(f"authorization is for chain {self.chain_id}")
-        if self.nonce >= _MAX_NONCE:
+        if self.nonce >= MAX_NONCE:
             raise ValidationError("authorization nonce is 2**64 - 1")
         if self.s > CURVE_ORDER // 2:
             raise ValidationError("authorization has a high s")

@@ -1,8 +1,7 @@
 """The state during the execution of a block: account and slot values with a journal.
 
 Every change is a write into a dictionary, and the journal keeps the previous value.
-Reverting a call frame restores these values in reverse order; committing one does
-nothing. `World.changes` returns the changes of the whole block at its end.
+Reverting a call frame restores these values in reverse order. `World.changes` returns the changes of the whole block at its end.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from eth_typing import Address, Hash32
 from evm.changes import AccountValue, Changes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
 EMPTY_CODE_HASH = Hash32(sha3.keccak_256(b"").digest())
 
@@ -59,7 +58,7 @@ ReplacedAccounts = dict[Address, Account | None]
 
 
 class World:
-    """The state of a block during its execution, as py-evm's account database.
+    """The state of a block during its execution.
 
     Each slot has a present value and an original value, the one at the start of the
     transaction, which gas rules need (EIP-1283, EIP-2200). `lock_changes` makes the
@@ -73,10 +72,12 @@ class World:
         self._wiped: dict[Address, bool] = {}
         self._codes: dict[Hash32, bytes] = {}
         self._written: set[tuple[Address, int]] = set()
+        self.always_warm: Container[bytes] = ()
+        """Accounts whose first access costs no more: the precompiled contracts."""
         # State of one transaction:
         self._original: Originals = {}
         self._warm: dict[Any, bool] = {}
-        self._transient: dict[tuple[Address, int], Any] = {}
+        self._transient: dict[tuple[Address, int], int] = {}
         self._journal: Journal = []
 
     # Journal
@@ -94,12 +95,6 @@ class World:
                 del target[key]
             else:
                 target[key] = previous
-
-    def commit(self, checkpoint: int) -> None:
-        """Keep the changes since the checkpoint.
-
-        An earlier checkpoint can still undo them.
-        """
 
     def lock_changes(self) -> None:
         """Begin a transaction. Earlier changes can't be undone any more."""
@@ -152,7 +147,7 @@ class World:
         account = self._account(address)
         return account is None or account == _EMPTY_ACCOUNT
 
-    def account_has_code_or_nonce(self, address: Address) -> bool:
+    def is_occupied(self, address: Address) -> bool:
         """Return whether the address is occupied, so that a creation there fails.
 
         Storage also occupies an address. Only init code before EIP-161 could leave an
@@ -246,18 +241,13 @@ class World:
 
     # Storage
 
-    def get_storage(
-        self, address: Address, slot: int, from_journal: bool = True
-    ) -> int:
-        """Return a slot's present value.
+    def original_storage(self, address: Address, slot: int) -> int:
+        """Return the value that a slot had when the transaction began."""
+        original = self._original.get((address, slot))
+        return self.get_storage(address, slot) if original is None else original
 
-        from_journal: whether to include the writes of the transaction. If False, return the
-            original value, which the slot had when the transaction began.
-        """
-        if not from_journal:
-            original = self._original.get((address, slot))
-            if original is not None:
-                return original
+    def get_storage(self, address: Address, slot: int) -> int:
+        """Return a slot's present value."""
         values = self._storage.get(address)
         if values is None:
             values = self._storage[address] = {}
@@ -292,11 +282,11 @@ class World:
             self._journal.append((self._wiped, address, _ABSENT))
             self._wiped[address] = True
 
-    def get_transient_storage(self, address: Address, slot: int) -> Any:
-        """Return a transient value, or None if it is not set (EIP-1153)."""
-        return self._transient.get((address, slot))
+    def get_transient_storage(self, address: Address, slot: int) -> int:
+        """Return a transient value, 0 if it was not set (EIP-1153)."""
+        return self._transient.get((address, slot), 0)
 
-    def set_transient_storage(self, address: Address, slot: int, value: Any) -> None:
+    def set_transient_storage(self, address: Address, slot: int, value: int) -> None:
         """Set a transient value, which lasts for the transaction (EIP-1153)."""
         key = (address, slot)
         self._journal.append((self._transient, key, self._transient.get(key, _ABSENT)))
@@ -305,8 +295,8 @@ class World:
     # Access lists (EIP-2929)
 
     def is_address_warm(self, address: Address) -> bool:
-        """Return whether the transaction has accessed the account (EIP-2929)."""
-        return address in self._warm
+        """Return whether an access to the account costs no surcharge (EIP-2929)."""
+        return address in self._warm or address in self.always_warm
 
     def mark_address_warm(self, address: Address) -> None:
         """Add the account to the accessed addresses (EIP-2929)."""

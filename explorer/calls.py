@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from abi.addresses import checksummed
 from abi.selectors import function_name
-from evm.tracers.frames import CREATIONS, REVERTED, CallFrame, FrameLog
+from evm.frame_errors import REVERTED
+from evm.tracers.frames import CREATIONS, CallFrame, FrameLog
 from evm.tracers.revert_reason import revert_reason
 from explorer.abis import Abis
 from explorer.arguments import CallText, call_text, error_text

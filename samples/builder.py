@@ -49,7 +49,7 @@ from samples.schedules import SECONDS_PER_BLOCK
 from samples.signers import Signer, create_address
 
 if TYPE_CHECKING:
-    from evm.fork import Fork
+    from evm.rules.fork import Fork
 
 ANCESTORS_KEPT = 256
 """Number of block hashes that BLOCKHASH can return."""

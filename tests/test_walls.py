@@ -318,6 +318,17 @@ def test_links_are_built_in_one_place():
     assert found == READERS_OF_THE_HOST
 
 
+def test_no_module_imports_py_evm():
+    """Tests compare our EVM with it, so that the two must not share mistakes."""
+    users = {
+        name
+        for name in MODULES
+        for imported in imports(name)
+        if is_within(imported, "eth")
+    }
+    assert users == set()
+
+
 FOLDERS = sorted(name for name, path in MODULES.items() if path.name == "__init__.py")
 
 
@@ -351,9 +362,8 @@ def test_cycles_are_found():
     assert cycles(imported) == [["a", "b", "c"]]
 
 
-@pytest.mark.parametrize("package", sorted(HEIGHT.keys() - {"evm"}))
+@pytest.mark.parametrize("package", sorted(HEIGHT))
 def test_no_private_name_of_another_package_is_used(package):
-    """`evm` is excepted: it replaces parts of py-evm, which has no interface for that."""
     trees = {name: tree_of(name) for name in MODULES if is_within(name, package)}
     assert sorted(foreign_private_names(package, trees)) == []
 

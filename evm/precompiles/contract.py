@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import NamedTuple
 
-from eth.exceptions import VMError
+from evm.frame_errors import FrameError
 
 Data = bytes | memoryview
 """The input. A call's is a view of the caller's memory: copying a megabyte of which a
@@ -14,32 +14,22 @@ Price = Callable[[Data], int]
 """Returns the gas for an input, whether the input is valid or not."""
 Function = Callable[[Data], bytes]
 """Returns the output for an input. Raises: PrecompileError."""
-Precompile = Callable[[Any], Any]
-"""Executes a contract in the call frame of its own, and returns the frame."""
 
 
-class PrecompileError(VMError):  # type: ignore[misc]  # py-evm has no types
+class Precompile(NamedTuple):
+    """A precompiled contract. As in geth, its gas is charged before it reads the input."""
+
+    price: Price
+    function: Function
+
+
+class PrecompileError(FrameError):
     """Raised when a contract rejects its input. The call fails and uses all its gas.
 
     The message is the one of geth's tracers.
 
     Source: go-ethereum v1.17.2, core/vm/contracts.go
     """
-
-
-def contract(name: str, price: Price, function: Function) -> Precompile:
-    """Return a contract that charges its gas before it reads the input, as in geth.
-
-    name: for the message of an out-of-gas error.
-    """
-
-    def execute(frame: Any) -> Any:
-        data: Data = frame.msg.data
-        frame.consume_gas(price(data), name)
-        frame.output = function(data)
-        return frame
-
-    return execute
 
 
 def fixed(gas: int) -> Price:

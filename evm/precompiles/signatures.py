@@ -1,8 +1,4 @@
-"""Signatures on secp256k1, with libsecp256k1, and on secp256r1 (EIP-7951), with OpenSSL.
-
-py-evm's contract for secp256k1 calls the same library, but takes twice the time to prepare
-it.
-"""
+"""Signatures on secp256k1, with libsecp256k1, and on secp256r1 (EIP-7951), with OpenSSL."""
 
 from __future__ import annotations
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING
 
-from eth._utils.address import generate_contract_address
 from eth_typing import Address
 from eth_utils.exceptions import ValidationError
 
+from evm.addresses import address_of, contract_address
 from evm.opcodes import NUMBERS
 from evm.simulation.call import CallResult
 from evm.simulation.traced import execute_traced_call
-from evm.stack import address_of
 from evm.tracers.steps import InstructionTracer
 from evm.transactions import CREATE_ADDRESS, AccessList, Authorization
 
@@ -64,7 +63,7 @@ class AccessListTracer(InstructionTracer):
         if not items:
             return
         if step.op in _SLOT_OPCODES:
-            self._add_slot(step.frame.msg.storage_address, items[-1])
+            self._add_slot(step.frame.message.storage_address, items[-1])
         elif step.op in _ACCOUNT_OPCODES:
             self._add_account(address_of(items[-1]))
         elif step.op in _CALLS and len(items) >= _CALL_ITEMS:
@@ -98,7 +97,7 @@ def receiver(call: CallMessage) -> Address:
     """Return the recipient of a call, or the address of the contract that it creates."""
     if call.to != CREATE_ADDRESS:
         return call.to
-    return Address(generate_contract_address(call.sender, call.nonce))
+    return contract_address(call.sender, call.nonce)
 
 
 def create_access_list(
@@ -125,9 +124,7 @@ def create_access_list(
             (address, tuple(sorted(previous[address]))) for address in sorted(previous)
         )
         tracer = AccessListTracer(known, excluded)
-        nonce = call.nonce
         result = execute_traced_call(world, block, call, tracer, deadline=deadline)
-        call.nonce = nonce
         world.discard(0)
         gas_used += result.gas_used
         if tracer.touched == previous:

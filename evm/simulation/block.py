@@ -7,21 +7,18 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, TypeVar
 
-from eth.vm.execution_context import ExecutionContext
 from eth_typing import Address, Hash32
 
 from evm.blob_gas import blob_base_fee
+from evm.context import ANCESTORS_READABLE, BlockContext
 
 if TYPE_CHECKING:
     from evm.chain_config import ChainConfig
-    from evm.fork import Fork
     from evm.headers import Header
+    from evm.rules.fork import Fork
     from evm.simulation.overrides import BlockOverrides
 
 T = TypeVar("T")
-
-_ANCESTORS = 256
-"""Number of hashes that BLOCKHASH can return."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,18 +109,21 @@ class CallBlock:
             ancestor_hashes=hashes,
         )
 
-    def execution_context(self, *, is_free: bool) -> ExecutionContext:
-        """Return py-evm's form. is_free: BASEFEE returns 0, because gas costs nothing."""
-        return ExecutionContext(
+    def context(self, *, is_free: bool) -> BlockContext:
+        """Return what instructions read.
+
+        is_free: BASEFEE returns 0, because gas costs nothing.
+        """
+        return BlockContext(
             coinbase=self.coinbase,
             timestamp=self.timestamp,
-            block_number=self.number,
+            number=self.number,
             difficulty=self.difficulty,
             mix_hash=self.mix_hash,
             gas_limit=self.gas_limit,
-            prev_hashes=self.ancestor_hashes,
+            ancestor_hashes=self.ancestor_hashes,
             chain_id=self.config.chain_id,
-            base_fee_per_gas=0 if is_free else self.base_fee or 0,
+            base_fee=0 if is_free else self.base_fee or 0,
         )
 
 
@@ -138,7 +138,7 @@ class _Shifted:
     def __iter__(self) -> Iterator[Hash32]:
         if self._distance < 0:
             return islice(self._hashes, -self._distance, None)
-        unknown = repeat(Hash32(bytes(32)), min(self._distance, _ANCESTORS))
+        unknown = repeat(Hash32(bytes(32)), min(self._distance, ANCESTORS_READABLE))
         return chain(unknown, self._hashes)
 
 

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from evm.chain_config import ChainConfig
     from evm.changes import Changes
     from evm.execution import Outcome
-    from evm.fork import Fork
     from evm.headers import Header
     from evm.precompiles.contract import Precompile
+    from evm.rules.fork import Fork
     from evm.simulation.arguments import CallArguments, CallMessage
     from evm.simulation.budget import GasBudget
     from evm.simulation.call import CallResult

@@ -6,29 +6,28 @@ Source: go-ethereum v1.17.2, core/state_transition.go, internal/ethapi/api.go `a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from eth.exceptions import Revert, VMError
-
-from evm.executor import MAX_NONCE, TransactionExecutor
-from evm.frame_errors import NonceOverflow
+from evm.executor import Executor, base_fee
+from evm.frame_errors import REVERTED, NonceOverflow
 from evm.intrinsic import floor_gas
 from evm.receipts import Log
 from evm.simulation.checks import check_call
-from evm.tracers.frames import REVERTED
-from evm.tracers.watching import WatchedExecutor, Watcher
-from evm.transactions import CREATE_ADDRESS
+from evm.state import State
+from evm.transactions import CREATE_ADDRESS, MAX_NONCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from eth_typing import Address
+
+    from evm.frame import Frame
+    from evm.frame_errors import FrameError
     from evm.precompiles.contract import Precompile
     from evm.simulation.arguments import CallMessage
     from evm.simulation.block import CallBlock
+    from evm.tracers.watching import Watcher
     from evm.world import World
-
-FAILED = "execution failed"
-"""Error of a failed call for which the caller does not request geth's text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,79 +68,59 @@ class CallResult:
         return self.error == REVERTED
 
 
-class _CallExecutor:
-    """Mixin before a transaction executor, for calls that were checked already.
+class CallExecutor(Executor):
+    """Executes a call that was checked.
 
     The nonce of a sender that creates no contract may wrap around, and a call without
     fees pays nothing.
     """
 
-    vm_state: Any
-    rules: CallRules
-    max_used_gas = 0
+    def __init__(self, state: State, call: CallMessage, rules: CallRules) -> None:
+        super().__init__(state, call, call.gas_price)
+        self._call = call
+        self._rules = rules
+        self.max_used_gas = 0
+        """See `CallResult`."""
 
-    def validate_transaction(self, call: Any) -> None:
-        """Do nothing: `check_call` has checked the call."""
-
-    def gas_price(self, call: Any) -> int:
-        """Return the wei per gas that the sender pays."""
-        price: int = call.gas_price
-        return price
-
-    def charge(self, call: Any) -> None:
+    def charge(self) -> None:
         """Charge the sender for the gas limit and the blobs, and use up the nonce."""
-        state, sender = self.vm_state, call.sender
-        cost = call.gas * call.gas_price
+        state, world, call = self.state, self.state.world, self._call
+        cost, sender = call.gas * call.gas_price, call.sender
         if call.blob_gas and state.fork.has_blobs:
             cost += call.blob_gas * state.blob_base_fee
         if cost:
-            state.set_balance(sender, state.get_balance(sender) - cost)
-        nonce = state.get_nonce(sender)
+            world.set_balance(sender, world.get_balance(sender) - cost)
+        nonce = world.get_nonce(sender)
         if call.to == CREATE_ADDRESS:
-            call.nonce = nonce  # geth derives the contract's address from this nonce
+            self.nonce = nonce  # geth derives the contract's address from this nonce
             if nonce == MAX_NONCE:
                 return  # see `creation_error`
-        state.set_nonce(sender, (nonce + 1) & MAX_NONCE)
+        world.set_nonce(sender, (nonce + 1) & MAX_NONCE)
 
-    def creation_error(self, message: Any, call: Any) -> VMError | None:
+    def creation_error(self, address: Address) -> FrameError | None:
         """Return the error of a creation that fails before its execution, or None."""
-        if call.nonce == MAX_NONCE:
+        if self.nonce == MAX_NONCE:
             return NonceOverflow()
-        error: VMError | None = super().creation_error(  # type: ignore[misc]
-            message, call
-        )
-        return error
+        return super().creation_error(address)
 
-    def reward(self, coinbase: bytes, call: Any, gas_used: int) -> bool:
+    def reward(self, gas_used: int) -> bool:
         """Pay the tip to the coinbase, unless the call is free.
 
         Return whether that touches the account.
         """
-        if call.is_free and not self.rules.requires_fee:
+        call, world, coinbase = self._call, self.state.world, self.state.block.coinbase
+        if call.is_free and not self._rules.requires_fee:
             return False
-        state = self.vm_state
-        base_fee = self.base_fee  # type: ignore[attr-defined]  # of the executor
         # With an overridden base fee, the tip may be negative; geth wraps it around.
-        balance = state.get_balance(coinbase) + gas_used * (call.gas_price - base_fee)
-        state.set_balance(coinbase, balance % 2**256)
+        tip = gas_used * (call.gas_price - base_fee(self.state))
+        world.set_balance(coinbase, (world.get_balance(coinbase) + tip) % 2**256)
         return True
 
-    def settled_gas(self, call: Any, computation: Any, destroyed_count: int) -> int:
+    def settled_gas(self, frame: Frame) -> int:
         """Return the gas that the sender pays for, and keep the gas before refunds."""
-        used = call.gas - computation.get_gas_remaining()
-        self.max_used_gas = max(used, floor_gas(call, self.vm_state.fork))
-        settled: int = super().settled_gas(  # type: ignore[misc]
-            call, computation, destroyed_count
-        )
-        return settled
-
-
-class _PlainExecutor(_CallExecutor, TransactionExecutor):
-    """Executes calls."""
-
-
-class _ObservedExecutor(_CallExecutor, WatchedExecutor):
-    """Executes calls and reports them to the state's watcher."""
+        used = self._call.gas - frame.gas_remaining
+        self.max_used_gas = max(used, floor_gas(self._call, self.state.fork))
+        return super().settled_gas(frame)
 
 
 def call_state(
@@ -151,23 +130,21 @@ def call_state(
     *,
     rules: CallRules = RPC_CALL,
     precompiles: Mapping[bytes, Precompile] | None = None,
-    fork: Any = None,
-) -> Any:
-    """Return the py-evm State on which a call is executed.
+    watcher: Watcher | None = None,
+) -> State:
+    """Return the state on which a call is executed.
 
     precompiles: contracts by address in place of the fork's.
-    fork: a variant of the block's fork, such as a watched one.
+    watcher: observes the call.
     """
-    fork = fork or block.fork
-    context = block.execution_context(
-        is_free=rules.hides_base_fee and not call.gas_price
-    )
-    state = fork.new_state(world, context)
+    fork, new_state = block.fork, State if watcher is None else watcher.new_state
+    is_free = rules.hides_base_fee and not call.gas_price
+    state = new_state(world, block.context(is_free=is_free), fork)
     if fork.has_blobs:
         is_free = rules.hides_base_fee and call.max_fee_per_blob_gas == 0
         state.blob_base_fee = 0 if is_free else block.blob_base_fee or 0
     if precompiles is not None:
-        state.computation_class = state.computation_class.with_precompiles(precompiles)
+        state.precompiles = precompiles
     return state
 
 
@@ -180,21 +157,17 @@ def execute_call(
     precompiles: Mapping[bytes, Precompile] | None = None,
     gas_left: int | None = None,
     watcher: Watcher | None = None,
-    names_error: bool = True,
 ) -> CallResult:
     """Execute a call as the next transaction of a world, which has its changes then.
 
     precompiles: contracts by address in place of the fork's; None: the fork's.
     gas_left: gas left in the block, if that is limited.
     watcher: observes the call.
-    names_error: whether the text of a failure is wanted. It costs another execution if
-        there is no watcher.
 
     Raises: CallRejected before the world is changed.
     """
-    fork = block.fork if watcher is None else watcher.watched(block.fork)
     state = call_state(
-        world, block, call, rules=rules, precompiles=precompiles, fork=fork
+        world, block, call, rules=rules, precompiles=precompiles, watcher=watcher
     )
     world.lock_changes()
     check_call(
@@ -204,48 +177,19 @@ def execute_call(
         requires_fee=rules.requires_fee,
         gas_left=gas_left,
     )
-    if watcher is not None:
-        state.watcher = watcher
-    result, error = run_call(state, call, rules)
-    if error is None:
-        return result
-    if isinstance(error, Revert):
-        result.error = REVERTED
-    elif watcher is not None:
-        result.error = watcher.top.error or FAILED
-    elif names_error:
-        world.discard(0)
-        return execute_call(
-            world,
-            block,
-            call,
-            rules=rules,
-            precompiles=precompiles,
-            watcher=Watcher(limit_bytes=0),
-        )
-    else:
-        result.error = FAILED
-    return result
+    return run_call(state, call, rules)
 
 
-def run_call(
-    state: Any, call: CallMessage, rules: CallRules
-) -> tuple[CallResult, Exception | None]:
-    """Execute a call that was checked. Return its result, and the error if it failed.
-
-    The result has no error text. state: see `call_state`; it may have a watcher.
-    """
-    is_observed = getattr(state, "watcher", None) is not None
-    executor: Any = _ObservedExecutor if is_observed else _PlainExecutor
-    executing = executor(state)
-    executing.rules = rules
-    computation = executing(call)
-    effects = computation.transaction_context.effects
-    result = CallResult(
-        return_data=bytes(computation.output),
-        gas_used=computation.transaction_gas_used,
-        max_used_gas=executing.max_used_gas,
+def run_call(state: State, call: CallMessage, rules: CallRules) -> CallResult:
+    """Execute a call that was checked. state: see `call_state`."""
+    state.begin(call)
+    executor = CallExecutor(state, call, rules)
+    frame, gas_used = executor.run()
+    effects, error = frame.transaction.effects, frame.error
+    return CallResult(
+        return_data=frame.output,
+        gas_used=gas_used,
+        max_used_gas=executor.max_used_gas,
+        error=None if error is None else str(error),
         logs=[Log(*entry) for entry in effects.logs] if effects.logs else [],
     )
-    error: Exception | None = computation._error
-    return result, error

@@ -9,19 +9,20 @@ internal/ethapi/errors.go
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from eth_utils.address import to_checksum_address
 
-from evm.executor import MAX_NONCE
+from evm.executor import BLOB_HASH_VERSION
 from evm.intrinsic import floor_gas, intrinsic_gas
-from evm.transactions import CREATE_ADDRESS
+from evm.transactions import CREATE_ADDRESS, MAX_NONCE
 
 if TYPE_CHECKING:
     from eth_typing import Address
 
-    from evm.fork import Fork
+    from evm.rules.fork import Fork
     from evm.simulation.arguments import CallMessage
+    from evm.state import State
 
 NONCE_TOO_LOW = -38010
 NONCE_TOO_HIGH = -38011
@@ -35,8 +36,6 @@ OTHER = -32603
 
 FUNDS_TEXT = "insufficient funds for gas * price + value"
 TRANSFER_TEXT = "insufficient funds for transfer"
-
-_BLOB_HASH_VERSION = 0x01
 
 
 class CallRejected(Exception):
@@ -52,7 +51,7 @@ class CallRejected(Exception):
 
 
 def check_call(
-    state: Any,
+    state: State,
     call: CallMessage,
     *,
     checks_nonce: bool = False,
@@ -61,14 +60,14 @@ def check_call(
 ) -> None:
     """Check a call, and set its intrinsic gas.
 
-    state: the py-evm State on which it is executed.
+    state: that on which it is executed.
     checks_nonce: whether the nonce has to be the sender's.
     requires_fee: whether a call without fees has to pay the base fee.
     gas_left: gas left in the block, if that is limited.
 
     Raises: CallRejected.
     """
-    fork: Fork = state.fork
+    fork = state.fork
     if checks_nonce:
         _check_nonce(state, call)
     is_free = call.is_free and not requires_fee
@@ -92,7 +91,7 @@ def check_call(
     _check_gas(fork, call)
 
 
-def _check_nonce(state: Any, call: CallMessage) -> None:
+def _check_nonce(state: State, call: CallMessage) -> None:
     nonce = state.get_nonce(call.sender)
     if call.nonce != nonce:
         word, code = (
@@ -114,9 +113,9 @@ def check_nonce_limit(sender: Address, nonce: int) -> None:
         raise CallRejected(OTHER, text)
 
 
-def _check_fees(state: Any, call: CallMessage) -> None:
+def _check_fees(state: State, call: CallMessage) -> None:
     fee, tip = call.max_fee_per_gas, call.max_priority_fee_per_gas
-    base_fee = state.execution_context.base_fee_per_gas
+    base_fee = state.block.base_fee
     if tip > fee:
         raise CallRejected(
             INVALID_PARAMS,
@@ -143,11 +142,11 @@ def _check_blobs(fork: Fork, call: CallMessage) -> None:
     if maximum is not None and len(hashes) > maximum:
         raise CallRejected(OTHER, "blob transaction has too many blobs")
     for index, blob_hash in enumerate(hashes):
-        if blob_hash[0] != _BLOB_HASH_VERSION:
+        if blob_hash[0] != BLOB_HASH_VERSION:
             raise CallRejected(OTHER, f"blob {index} has invalid hash version")
 
 
-def _check_blob_fee(state: Any, call: CallMessage, requires_fee: bool) -> None:
+def _check_blob_fee(state: State, call: CallMessage, requires_fee: bool) -> None:
     fee, base_fee = call.max_fee_per_blob_gas or 0, state.blob_base_fee
     if (fee or requires_fee) and fee < base_fee:
         raise CallRejected(
@@ -164,7 +163,7 @@ def _check_authorizations(call: CallMessage) -> None:
         )
 
 
-def _check_funds(state: Any, call: CallMessage) -> None:
+def _check_funds(state: State, call: CallMessage) -> None:
     cost = call.gas * call.max_fee_per_gas + call.value
     if state.fork.has_blobs:
         cost += call.blob_gas * (call.max_fee_per_blob_gas or 0)
@@ -181,14 +180,12 @@ def _check_funds(state: Any, call: CallMessage) -> None:
 
 
 def _check_gas(fork: Fork, call: CallMessage) -> None:
-    # The functions read only what calls and transactions have in common.
-    transaction: Any = call
-    needed = call.intrinsic_gas = intrinsic_gas(transaction, fork)
+    needed = call.intrinsic_gas = intrinsic_gas(call, fork)
     if call.gas < needed:
         raise CallRejected(
             INTRINSIC_GAS, f"intrinsic gas too low: have {call.gas}, want {needed}"
         )
-    floor = floor_gas(transaction, fork)
+    floor = floor_gas(call, fork)
     if call.gas < floor:
         raise CallRejected(
             OTHER,

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from evm.gas import CALL_STIPEND_GAS
-from evm.intrinsic import TRANSACTION_GAS
+from evm.frame_errors import OUT_OF_GAS
 from evm.simulation.call import CallResult, execute_call
 from evm.simulation.checks import (
     FUNDS_TEXT,
@@ -17,7 +16,6 @@ from evm.simulation.checks import (
     TRANSFER_TEXT,
     CallRejected,
 )
-from evm.tracers.frames import OUT_OF_GAS
 from evm.transactions import CREATE_ADDRESS
 
 if TYPE_CHECKING:
@@ -60,6 +58,7 @@ class GasEstimator:
         self._block = block
         self._call = call
         self._precompiles = precompiles
+        self._transfer_gas = block.fork.prices.transaction
         self.gas_used = 0
         """Gas that all executions have used together."""
 
@@ -76,8 +75,8 @@ class GasEstimator:
             and not self._world.get_code(call.to)
             and self._is_plain_transfer()
         ):
-            return TRANSACTION_GAS
-        result = self._execute(highest, names_error=True)
+            return self._transfer_gas
+        result = self._execute(highest)
         if result is None or (result.error or "").startswith(OUT_OF_GAS):
             raise NoEstimate(f"gas required exceeds allowance ({highest})")
         if result.error is not None:
@@ -88,7 +87,7 @@ class GasEstimator:
     def _search(self, result: CallResult, highest: int) -> int:
         """Return the least limit, approximately, by bisection."""
         low, high = result.gas_used - 1, highest
-        promising = (result.max_used_gas + CALL_STIPEND_GAS) * 64 // 63
+        promising = (result.max_used_gas + self._block.fork.prices.stipend) * 64 // 63
         if promising < high:
             if self._succeeds(promising):
                 high = promising
@@ -108,7 +107,7 @@ class GasEstimator:
         Raises: NoEstimate if the sender can't pay for anything.
         """
         call, block = self._call, self._block
-        limit = call.gas if call.gas >= TRANSACTION_GAS else block.gas_limit
+        limit = call.gas if call.gas >= self._transfer_gas else block.gas_limit
         maximum = block.fork.max_transaction_gas
         if maximum is not None:
             limit = min(limit, maximum)
@@ -129,15 +128,15 @@ class GasEstimator:
     def _is_plain_transfer(self) -> bool:
         """Return whether the call succeeds with the gas of a transfer."""
         try:
-            return self._succeeds(TRANSACTION_GAS)
+            return self._succeeds(self._transfer_gas)
         except CallRejected:
             return False  # the next execution is rejected as well, with another text
 
     def _succeeds(self, gas: int) -> bool:
-        result = self._execute(gas, names_error=False)
+        result = self._execute(gas)
         return result is not None and result.error is None
 
-    def _execute(self, gas: int, *, names_error: bool) -> CallResult | None:
+    def _execute(self, gas: int) -> CallResult | None:
         """Execute the call with a gas limit, and undo it.
 
         Return None if the limit is below the intrinsic gas.
@@ -148,11 +147,7 @@ class GasEstimator:
         call.gas = gas
         try:
             result = execute_call(
-                world,
-                self._block,
-                call,
-                precompiles=self._precompiles,
-                names_error=names_error,
+                world, self._block, call, precompiles=self._precompiles
             )
         except CallRejected as error:
             if error.code == INTRINSIC_GAS:

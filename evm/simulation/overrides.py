@@ -14,8 +14,8 @@ from eth_utils.address import to_checksum_address
 
 if TYPE_CHECKING:
     from evm.blocks import Withdrawal
-    from evm.fork import Fork
     from evm.precompiles.contract import Precompile
+    from evm.rules.fork import Fork
     from evm.world import World
 
 
@@ -82,8 +82,7 @@ def override_state(
 
     fork: whose precompiled contracts may be moved. Raises: InvalidOverride.
     """
-    frames = fork.base_state_class.computation_class
-    precompiles = dict(frames.get_precompiles())
+    precompiles = dict(fork.precompiles)
     apply_state_overrides(world, overrides, precompiles)
     return precompiles
 

@@ -29,7 +29,7 @@ from evm.simulation.overrides import BlockOverrides
 
 if TYPE_CHECKING:
     from evm.chain_config import ChainConfig
-    from evm.fork import Fork
+    from evm.rules.fork import Fork
     from evm.simulation.arguments import CallArguments
     from evm.simulation.overrides import StateOverrides
 

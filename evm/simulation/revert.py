@@ -5,7 +5,7 @@ Source: go-ethereum v1.17.2, internal/ethapi/errors.go `newRevertError`
 
 from __future__ import annotations
 
-from evm.tracers.frames import REVERTED
+from evm.frame_errors import REVERTED
 from evm.tracers.revert_reason import revert_reason
 
 REVERT_CODE = 3

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evm.simulation.call import (
-    FAILED,
     RPC_CALL,
     CallResult,
     CallRules,
@@ -15,7 +14,6 @@ from evm.simulation.call import (
 )
 from evm.simulation.checks import check_call
 from evm.tracers.frame_events import Events, FrameEvents
-from evm.tracers.stepping import step_through, stepped
 from evm.tracers.steps import StepTracer, TracedTransaction
 from evm.transactions import CREATE_ADDRESS
 
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     from evm.precompiles.contract import Precompile
     from evm.simulation.arguments import CallMessage
     from evm.simulation.block import CallBlock
+    from evm.state import State
     from evm.world import World
 
 
@@ -50,28 +49,22 @@ def execute_traced_call(
     """
     if events is None:
         events = FrameEvents()
-    fork = events.watched(stepped(block.fork))
     state = call_state(
-        world, block, call, rules=rules, precompiles=precompiles, fork=fork
+        world, block, call, rules=rules, precompiles=precompiles, watcher=events
     )
     world.lock_changes()
     check_call(
         state, call, checks_nonce=rules.checks_nonce, requires_fee=rules.requires_fee
     )
-    state.watcher = events
-    if tracer.wants_steps:
-        step_through(state, block.fork, tracer, deadline)
-    events.tracer = tracer
+    events.attach(tracer, deadline)
     tracer.start(_traced(state, block, call, deadline, block_hash, index))
-    result, error = run_call(state, call, rules)
+    result = run_call(state, call, rules)
     tracer.end(events.top, result.gas_used)
-    if error is not None:
-        result.error = events.top.error or FAILED
     return result
 
 
 def _traced(
-    state: Any,
+    state: State,
     block: CallBlock,
     call: CallMessage,
     deadline: float,
@@ -91,7 +84,7 @@ def _traced(
         gas=call.gas,
         gas_tip=0 if is_free else call.gas_price - (block.base_fee or 0),
         value=call.value,
-        precompiles=state.computation_class.get_precompiles(),
+        precompiles=state.precompiles,
         state=state,
         deadline=deadline,
     )

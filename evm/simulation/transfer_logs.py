@@ -5,12 +5,14 @@ Source: go-ethereum internal/ethapi/logtracer.go; https://eips.ethereum.org/EIPS
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from evm.tracers.frames import CREATIONS
 from evm.tracers.watching import Watcher
 
 if TYPE_CHECKING:
+    from evm.intrinsic import Executable
+    from evm.state import State
     from evm.tracers.frames import CallFrame
 
 TRANSFER_TOPIC = bytes.fromhex(
@@ -51,7 +53,7 @@ class TransferLogs(Watcher):
         self.logs: list[IndexedLog] = []
         """The logs of the transaction in progress, or of the last one."""
 
-    def begin(self, state: Any, transaction: Any) -> None:
+    def begin(self, state: State, transaction: Executable) -> None:
         """Begin a transaction."""
         super().begin(state, transaction)
         self._starts = []

@@ -9,7 +9,8 @@ import json
 import re
 from dataclasses import dataclass
 
-from evm.tracers.frames import CREATIONS, REVERTED, CallFrame, FrameLog
+from evm.frame_errors import REVERTED
+from evm.tracers.frames import CREATIONS, CallFrame, FrameLog
 from evm.tracers.record import FROM_AND_GAS, INPUT, TO_AND_INPUT, VALUE
 from evm.tracers.revert_reason import revert_reason
 

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from evm.frame_errors import REVERTED
 from evm.tracers.call import CallConfig, call_json, read_call
 from evm.tracers.details import Details
 from evm.tracers.flat_call import FlatCallConfig, Place, flat_call_json
 from evm.tracers.four_byte import four_byte_json
-from evm.tracers.frames import REVERTED, CallFrame
+from evm.tracers.frames import CallFrame
 from evm.tracers.prestate import (
     PrestateConfig,
     code_text,

@@ -11,16 +11,19 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from evm.addresses import address_of
+from evm.frame_errors import OUT_OF_GAS, UNPAID_CODE
 from evm.opcodes import NUMBERS, OPCODES
 from evm.tracers.call import CallConfig, frame_members
-from evm.tracers.frames import OUT_OF_GAS, UNPAID_CODE, FrameLog
+from evm.tracers.frames import FrameLog
 from evm.tracers.keccak_preimages import keccak_input
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
+    from evm.state import State
     from evm.tracers.frames import CallFrame
     from evm.tracers.steps import Step, TracedTransaction
 
@@ -106,7 +109,7 @@ class Erc7562Tracer:
         """
         self._ignored = ignored_opcodes
         self._log_config = _WITH_LOG if with_log else _WITHOUT_LOG
-        self._state: Any = None
+        self._state: State
         self._open: list[_Call] = []
         self._last: tuple[int, int | None] | None = None
         """The previous instruction, of any call, and the top of its stack."""
@@ -155,7 +158,7 @@ class Erc7562Tracer:
         """Record the previous instruction, if it counts only before certain instructions."""
         is_size_check = last == _EXTCODESIZE and op == _ISZERO
         if last in _EXT and top is not None and not is_size_check:
-            call.code_accesses.append(_address(top))
+            call.code_accesses.append(address_of(top))
         if last == _GAS and op not in _CALLS:
             call.opcodes[_GAS] += 1
 
@@ -163,13 +166,13 @@ class Erc7562Tracer:
         """Record the code and storage that an instruction accesses."""
         op = step.op
         if op in _EXT or op in _CALLS:
-            address = _address(values[-1] if op in _EXT else values[-2])
+            address = address_of(values[-1] if op in _EXT else values[-2])
             if address not in call.code_sizes:
                 call.code_sizes[address] = len(self._state.get_code(address)), op
         elif op == _SLOAD:
             slot = values[-1]
             if slot not in call.reads and slot not in call.writes:
-                account = step.frame.msg.storage_address
+                account = step.frame.message.storage_address
                 call.reads[slot] = self._state.get_storage(account, slot)
         elif op == _SSTORE:
             call.writes[values[-1]] += 1
@@ -263,10 +266,6 @@ class Erc7562Tracer:
             f',"contractSize":{{{sizes}}},"outOfGas":{out_of_gas}',
             f',"type":"{kind}"}}',
         )
-
-
-def _address(word: int) -> bytes:
-    return (word & (2**160 - 1)).to_bytes(20, "big")
 
 
 def _slots(counts: Mapping[int, int]) -> str:

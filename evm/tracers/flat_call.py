@@ -9,13 +9,8 @@ import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from evm.tracers.frames import (
-    CREATIONS,
-    OUT_OF_GAS,
-    REVERTED,
-    UNPAID_CODE,
-    CallFrame,
-)
+from evm.frame_errors import OUT_OF_GAS, REVERTED, UNPAID_CODE
+from evm.tracers.frames import CREATIONS, CallFrame
 from evm.tracers.parties import visible_calls
 
 _PARITY_ERRORS = {

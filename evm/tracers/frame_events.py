@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evm.interpreter import run
 from evm.tracers.recorder import Recorder
+from evm.tracers.stepping import Stepping
 from evm.tracers.watching import Watcher
 
 if TYPE_CHECKING:
@@ -18,6 +20,19 @@ class TracerEvents(Watcher):
     tracer: StepTracer | None = None
     """The tracer that receives the events of all frames but the outermost one, or
     None."""
+
+    def attach(self, tracer: StepTracer, deadline: float) -> None:
+        """Report what follows to a tracer, instructions too if it wants them.
+
+        deadline: in the time of `time.monotonic()`.
+        """
+        self.tracer = tracer
+        if tracer.wants_steps:
+            self.run_frame = Stepping(tracer, deadline).run
+
+    def detach(self) -> None:
+        """Report nothing to the tracer any more."""
+        self.tracer, self.run_frame = None, run
 
     def enter(self, frame: CallFrame) -> None:
         """Report the beginning of a frame. Raises: TracerError if the tracer fails."""

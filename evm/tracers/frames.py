@@ -11,11 +11,6 @@ from dataclasses import dataclass
 
 CREATIONS = frozenset({"CREATE", "CREATE2"})
 
-REVERTED = "execution reverted"
-OUT_OF_GAS = "out of gas"
-UNPAID_CODE = "contract creation code storage out of gas"
-"""Errors of frames that tracers treat specially. See `evm.tracers.failures`."""
-
 
 @dataclass(slots=True)
 class FrameLog:

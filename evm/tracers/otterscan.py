@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from evm.frame_errors import REVERTED
 from evm.tracers.derived import CALLS, RecordedTransaction, call_tree
-from evm.tracers.frames import CREATIONS, REVERTED, CallFrame
+from evm.tracers.frames import CREATIONS, CallFrame
 from evm.tracers.parties import visible_calls
 
 _WITHOUT_VALUE = frozenset({"DELEGATECALL", "STATICCALL"})

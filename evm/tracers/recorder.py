@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evm.tracers.call import recorded_call_json
 from evm.tracers.details import encode_logs
@@ -19,8 +19,9 @@ from evm.tracers.watching import Watcher
 if TYPE_CHECKING:
     from eth_typing import Hash32
 
+    from evm.intrinsic import Executable
+    from evm.state import State
     from evm.tracers.frames import CallFrame
-    from evm.transactions import Transaction
     from evm.world import World
 
 ACCOUNT_BYTES, SLOT_BYTES = 256, 128
@@ -64,7 +65,7 @@ class Recorder(Watcher):
         self._make_records()
         return self._records
 
-    def end(self, state: Any, transaction: Transaction, gas_used: int) -> None:
+    def end(self, state: State, transaction: Executable, gas_used: int) -> None:
         """Keep the calls and the touched accounts of a transaction until its record is made."""
         top: CallFrame | None = self.top
         self.top.gas_used = gas_used
@@ -72,7 +73,7 @@ class Recorder(Watcher):
             top = None
         # Do not keep the state, because it refers to its watcher. Such a cycle would keep
         # the block's world in memory until the next garbage collection.
-        self._world, self._fork_name = state._account_db, state.fork.name
+        self._world, self._fork_name = state.world, state.fork.name
         replaced, originals = self._world.take_originals()
         trail = Trail(
             self.accounts, self.slots, self.destroyed or (), replaced, originals

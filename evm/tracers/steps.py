@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from evm.frame import Frame
+    from evm.state import State
     from evm.tracers.frames import CallFrame
 
 
@@ -49,10 +51,8 @@ class TracedTransaction:
     """Wei."""
     precompiles: Container[bytes]
     """Addresses of the fork's precompiled contracts."""
-    state: Any
-    """The present state. `get_balance(address)`, `get_nonce(address)`,
-    `get_code(address)`, `get_storage(address, slot)`, `account_exists(address)` and
-    `account_is_empty(address)` return values as of the call."""
+    state: State
+    """The present state. Its `world` returns values as of the call."""
     deadline: float
     """The `time.monotonic()` at which `ExecutionTimeout` is raised. The stepping loop
     checks it. A tracer whose methods may take long has to check it as well."""
@@ -80,15 +80,11 @@ class Step:
     """The transaction's refund counter, this instruction's own change included."""
     error: str | None
     """geth's text if the instruction can't be executed, otherwise None."""
-    frame: Any
-    """py-evm's computation. It must be neither changed nor kept.
+    frame: Frame
+    """The frame in execution, not yet changed by this instruction. It must be neither
+    changed nor kept."""
 
-    `frame.stack`: integers, the last one is the top.
-    `frame.memory`: a bytearray, not yet expanded by this instruction.
-    `frame.return_data`: return data of the last call.
-    `frame.msg`: has `sender`, `storage_address`, `value`, `data`, `is_create`."""
-
-    def __init__(self, frame: Any, depth: int) -> None:
+    def __init__(self, frame: Frame, depth: int) -> None:
         self.frame = frame
         self.depth = depth
         self.pc = self.op = self.gas = self.cost = self.refund = 0

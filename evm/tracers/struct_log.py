@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evm.frame_errors import REVERTED
 from evm.opcodes import NUMBERS, OPCODES
-from evm.tracers.frames import REVERTED
 from evm.tracers.steps import InstructionTracer
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class StructLogger(InstructionTracer):
 
     def _storage_of(self, step: Step) -> str:
         """Return a contract's storage as the transaction has seen it so far."""
-        values, address = step.frame.stack, step.frame.msg.storage_address
+        values, address = step.frame.stack, step.frame.message.storage_address
         storage = self._storage.setdefault(address, {})
         if step.op == _SLOAD and values:
             slot = values[-1]

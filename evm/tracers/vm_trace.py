@@ -110,7 +110,7 @@ class VmTracer:
         """Write the frame's previous instruction with its effects, and keep this one."""
         frame = self._frames[-1]
         if not frame.has_begun:
-            self._begin(frame, step.frame.code.raw)
+            self._begin(frame, step.frame.code)
         operation = frame.operation
         if operation is not None:
             self._finish(frame, operation, self._effects(operation, step))

@@ -1,7 +1,7 @@
 """Observation of a transaction's execution: calls, accounts, slots and logs.
 
-`watched` returns a fork whose states report to their `watcher`. The execution does not
-change: frames and opcodes are the fork's own, with a report before or after.
+`Watcher.new_state` returns a state whose frames report to the watcher. The execution does
+not change: instructions are the fork's own, with a report before or after.
 """
 
 from __future__ import annotations
@@ -9,37 +9,36 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from eth.exceptions import ContractCreationCollision, VMError
 from eth_utils.exceptions import ValidationError
 
-from evm.computation import HomesteadFrame
+from evm.addresses import address_of
 from evm.delegations import delegate_of
-from evm.executor import TransactionExecutor
-from evm.frame_errors import NonceOverflow
-from evm.interpreter import OpcodeTable
+from evm.frame_errors import UNPAID_CODE
+from evm.instructions import entries_of
+from evm.instructions.kinds import OPERATE
+from evm.interpreter import run
+from evm.message_call import MessageCall
+from evm.opcodes import NUMBERS
 from evm.signatures import CURVE_ORDER
-from evm.tracers.failures import WRITE_PROTECTION, creation_failure, failure
-from evm.tracers.frames import CREATIONS, UNPAID_CODE, CallFrame, FrameLog
-from evm.tracers.watched_opcodes import (
-    COLLISION,
-    NONCE,
-    forbidden_creation,
-    watch_opcodes,
-)
+from evm.state import State
+from evm.tracers.frames import CREATIONS, CallFrame, FrameLog
 
 if TYPE_CHECKING:
-    from evm.fork import Fork
-    from evm.transactions import Transaction
+    from collections.abc import Callable
+
+    from evm.context import BlockContext, Entry, TransactionContext
+    from evm.frame import Frame
+    from evm.instructions.kinds import Operation
+    from evm.intrinsic import Executable
+    from evm.message import Message
+    from evm.rules.fork import Fork
+    from evm.world import World
 
 FRAME_BYTES = 256
 """Size of a frame without its data, for the limit on recorded frames."""
-
-_UNEXECUTED = {ContractCreationCollision: COLLISION, NonceOverflow: NONCE}
-"""Errors of a transaction's creation that fails before its execution, with geth's text."""
 
 
 class Watcher:
@@ -71,6 +70,8 @@ class Watcher:
         limit_bytes: largest total size of one transaction's frames with their data.
         """
         self._limit_bytes = limit_bytes
+        self.run_frame: Callable[[Frame], None] = run
+        """Runs a frame's code: the interpreter's loop, or one that reports each step."""
         self.log_count = 0
         """Number of the block's logs so far, without those of reverted calls."""
         self._all_may_be_destroyed = False
@@ -92,43 +93,36 @@ class Watcher:
         self._open: list[tuple[CallFrame, int]] = []
         """Frames in execution, each with the number of logs before it."""
 
-    def watched(self, fork: Fork) -> Fork:
-        """Return the fork whose states can have this watcher."""
-        return watched(fork)
+    def new_state(self, world: World, block: BlockContext, fork: Fork) -> State:
+        """Return a state whose transactions the watcher observes."""
+        return WatchedState(world, block, fork, self)
 
     # A transaction
 
-    def begin(self, state: Any, transaction: Transaction) -> None:
+    def begin(self, state: State, transaction: Executable) -> None:
         """Begin a transaction, before it pays for its gas."""
         self._reset()
-        fork: Fork = state.fork
-        self._all_may_be_destroyed = not fork.has_parent_beacon_root
+        self._all_may_be_destroyed = not state.fork.keeps_destroyed_contracts
         accounts = self.accounts
         accounts.add(transaction.sender)
-        accounts.add(state.execution_context.coinbase)
+        accounts.add(state.block.coinbase)
         if not transaction.authorization_list:
             return
         # Authorizations may change the receiver's delegate. geth looks up the previous
-        # one.
-        self.add_delegate(state, transaction.to)
+        # one. A simulated call may have authorizations under a fork without delegations.
+        if state.fork.has_delegations:
+            delegate = delegate_of(state.get_code(transaction.to))
+            if delegate is not None:
+                accounts.add(delegate)
         for authorization in transaction.authorization_list:
             # geth looks up the authority even if the authorization is invalid.
             if authorization.s <= CURVE_ORDER // 2:
                 with suppress(ValidationError):
                     accounts.add(authorization.authority())
 
-    def end(self, state: Any, transaction: Transaction, gas_used: int) -> None:
+    def end(self, state: State, transaction: Executable, gas_used: int) -> None:
         """End a transaction, after its fees were paid."""
         self.top.gas_used = gas_used
-
-    def add_delegate(self, state: Any, address: bytes) -> None:
-        """Record the access to an account's delegate, if it has one."""
-        # A simulated call may have authorizations under a fork without delegations.
-        if not state.fork.has_delegations:
-            return
-        delegate = delegate_of(state.get_code(address))
-        if delegate is not None:
-            self.accounts.add(delegate)
 
     def add_creation(self, address: bytes) -> None:
         """Record the access to a contract to be created."""
@@ -193,134 +187,104 @@ class Watcher:
             for frame, _ in self._open:
                 frame.calls = frame.logs = ()
 
-
-def conclude(frame: CallFrame, computation: Any) -> None:
-    """Set the output and error of a frame from its computation."""
-    frame.output = computation.output
-    error = computation._error
-    if error is None:
-        if computation.returned is not None:
-            unpaid = len(computation.returned) > len(frame.output)
-            frame.output = computation.returned
-            if unpaid and computation.watcher.unpaid_code_is_error:
+    def conclude(self, frame: CallFrame, executed: Frame) -> None:
+        """Set the output and error of a frame that was executed."""
+        frame.output, error = executed.output, executed.error
+        frame.error = None if error is None else str(error)
+        refused = executed.refused_code
+        if refused is not None and error is None:  # before Homestead
+            frame.output = refused
+            if self.unpaid_code_is_error:
                 frame.error = UNPAID_CODE
-        return
-    if error.erases_return_data:
-        frame.output = b""
-    frame.error = computation.failure
-    if frame.error is None:
-        # It did not fail during execution: its address or its code was rejected.
-        text = _UNEXECUTED.get(type(error))
-        frame.error = text or creation_failure(computation)
-        if computation.watcher.unpaid_code_is_error and text is None:
-            frame.output = computation.output  # the rejected code
+        elif refused is not None and self.unpaid_code_is_error:
+            frame.output = refused
 
 
-class WatchedFrame:
-    """Mixin that goes before a Computation, and reports its events to the watcher."""
+class WatchedFrame(MessageCall):
+    """A frame that reports its events to the watcher."""
 
-    msg: Any
-    state: Any
-    transaction_context: Any
-    gas_remaining: int
-    before: tuple[list[int], int]
-    """Operands and gas before the last opcode of `SAVING_OPCODES`."""
-    pending: tuple[str, bytes | None] | None = None
-    """Type and account of the call that is about to begin."""
-    failure: str | None = None
-    returned: bytes | None = None
-    """The code that a creation returned, before Homestead."""
-    gas_returned = 0
-
-    @property
-    def watcher(self) -> Watcher:
-        """The watcher of the state."""
-        watcher: Watcher = self.state.watcher
-        return watcher
-
-    @classmethod
-    def opcode_table(cls) -> OpcodeTable:
-        """Return this class's opcodes, the watched ones wrapped."""
-        table: OpcodeTable | None = cls.__dict__.get("_watched_table")
-        if table is None:
-            plain = super().opcode_table()  # type: ignore[misc]
-            table = cls._watched_table = watch_opcodes(plain)  # type: ignore[attr-defined]
-        return table
-
-    def fail(self, error: VMError) -> None:
-        """End the frame with an error, and save geth's text for it."""
-        self.failure = failure(self, error)
-        if self.failure == WRITE_PROTECTION:
-            created = forbidden_creation(self)
-            if created is not None:
-                # geth looks it up before it checks that the call is static.
-                self.watcher.add_creation(created)
-        super().fail(error)  # type: ignore[misc]
-
-    def return_gas(self, amount: int) -> None:
-        """Add returned gas, and save the amount for the report of a rejected call."""
-        self.gas_returned = amount
-        self.gas_remaining += amount
-
-    def add_log_entry(
-        self, account: bytes, topics: tuple[int, ...], data: bytes
+    def __init__(
+        self,
+        state: WatchedState,
+        message: Message,
+        transaction: TransactionContext,
     ) -> None:
-        """Add a log, and report it to the watcher."""
-        super().add_log_entry(account, topics, data)  # type: ignore[misc]
-        _, words, _ = self.transaction_context.effects.logs[-1]
-        self.watcher.log(account, words, data)
+        super().__init__(state, message, transaction)
+        self.watcher = state.watcher
 
-    def apply_child_computation(self, message: Any) -> Any:
-        """Run a call or a creation within its frame."""
-        assert self.pending is not None
-        (name, to), self.pending = self.pending, None
-        watcher = self.state.watcher
-        if to is None:
+    def run_code(self) -> None:
+        """Run the code, step by step if the watcher has a tracer. Raises: FrameError."""
+        self.watcher.run_frame(self)
+
+    def run_child(self, name: str, message: Message) -> Frame:
+        """Run a call or a creation, and report its beginning and its end."""
+        watcher = self.watcher
+        frame = self._call_frame(name, message)
+        watcher.enter(frame)
+        child = super().run_child(name, message)
+        watcher.conclude(frame, child)
+        frame.gas_used = message.gas - child.gas_remaining
+        watcher.exit(frame)
+        return child
+
+    def refuse_child(self, name: str, message: Message, error: str, used: int) -> None:
+        """Report a call or a creation that can't begin."""
+        frame = self._call_frame(name, message)
+        frame.error, frame.gas_used = error, used
+        self.watcher.enter(frame)
+        self.watcher.exit(frame)
+
+    def _call_frame(self, name: str, message: Message) -> CallFrame:
+        watcher = self.watcher
+        if message.is_create:
             to, data = message.storage_address, message.code
         else:
-            data = watcher.kept_input(message.data)
+            to, data = message.code_address, watcher.kept_input(message.data)
             if message.delegate is not None:
                 watcher.accounts.add(message.delegate)
         value = None if name == "STATICCALL" else message.value
-        sender = self.msg.storage_address
+        sender = self.message.storage_address
         # Positional arguments, because keyword arguments take twice as long.
-        frame = CallFrame(name, sender, to, message.gas, data, value, message.depth)
-        watcher.enter(frame)
-        computation = super().apply_child_computation(message)  # type: ignore[misc]
-        conclude(frame, computation)
-        frame.gas_used = computation.get_gas_used()
-        watcher.exit(frame)
-        return computation
+        return CallFrame(name, sender, to, message.gas, data, value, message.depth)
+
+    def note_creation(self, address: bytes) -> None:
+        """Report a creation in a static call, which geth looks up before it fails."""
+        self.watcher.add_creation(address)
+
+    def log(self, topics: tuple[bytes, ...], data: bytes) -> None:
+        """Add a log, and report it."""
+        super().log(topics, data)
+        self.watcher.log(self.message.storage_address, topics, data)
+
+    def destroy(self, beneficiary: bytes, balance: int) -> None:
+        """Report a SELFDESTRUCT."""
+        sender, depth = self.message.storage_address, self.message.depth + 1
+        frame = CallFrame("SELFDESTRUCT", sender, beneficiary, 0, b"", balance, depth)
+        self.watcher.destroy(frame)
 
 
-class WatchedFrontierFrame(WatchedFrame):
-    """A frame before Homestead, where unpaid code results in a contract without code."""
+class WatchedState(State):
+    """A state whose transactions a watcher observes."""
 
-    @classmethod
-    def apply_message(cls, *arguments: Any, **named: Any) -> Any:
-        """Execute a message, and save the return data of a creation."""
-        computation = super().apply_message(*arguments, **named)  # type: ignore[misc]
-        if computation.msg.is_create:
-            computation.returned = computation.output
-        return computation
+    def __init__(
+        self, world: World, block: BlockContext, fork: Fork, watcher: Watcher
+    ) -> None:
+        super().__init__(world, block, fork)
+        self.watcher = watcher
+        self.entries = _watched_entries(fork)
 
+    def frame(self, message: Message, transaction: TransactionContext) -> MessageCall:
+        """Return a frame that reports to the watcher."""
+        return WatchedFrame(self, message, transaction)
 
-class WatchedExecutor(TransactionExecutor):
-    """Executes transactions and reports them to the state's watcher."""
+    def begin(self, transaction: Executable) -> None:
+        """Begin a transaction."""
+        self.watcher.begin(self, transaction)
 
-    def __call__(self, transaction: Transaction) -> Any:
-        """Check and execute a transaction. Raises: eth_utils.ValidationError."""
-        state = self.vm_state
-        watcher: Watcher = state.watcher
-        watcher.begin(state, transaction)
-        computation = super().__call__(transaction)
-        watcher.end(state, transaction, computation.transaction_gas_used)
-        return computation
-
-    def build_computation(self, message: Any, transaction: Transaction) -> Any:
-        """Run the outermost message within its frame."""
-        watcher: Watcher = self.vm_state.watcher
-        frame = CallFrame(
+    def run_outermost(self, frame: MessageCall, transaction: Executable) -> None:
+        """Run a transaction's outermost frame, and report its beginning and its end."""
+        watcher, message = self.watcher, frame.message
+        call = CallFrame(
             "CREATE" if message.is_create else "CALL",
             transaction.sender,
             message.storage_address,
@@ -331,33 +295,53 @@ class WatchedExecutor(TransactionExecutor):
         )
         if message.delegate is not None and not transaction.authorization_list:
             watcher.accounts.add(message.delegate)
-        watcher.enter(frame)
-        computation = super().build_computation(message, transaction)
-        conclude(frame, computation)
-        watcher.exit(frame)
-        return computation
+        watcher.enter(call)
+        super().run_outermost(frame, transaction)
+        watcher.conclude(call, frame)
+        watcher.exit(call)
+
+    def end(self, transaction: Executable, gas_used: int) -> None:
+        """End a transaction."""
+        self.watcher.end(self, transaction, gas_used)
+
+
+# Instructions that report the accounts and slots that they access
+
+
+def _access_account(operation: Operation) -> Callable[[WatchedFrame], None]:
+    def run(frame: WatchedFrame) -> None:
+        values = frame.stack
+        word = values[-1] if values else 0
+        operation(frame)
+        frame.watcher.accounts.add(address_of(word))
+
+    return run
+
+
+def _access_slot(operation: Operation) -> Callable[[WatchedFrame], None]:
+    def run(frame: WatchedFrame) -> None:
+        values = frame.stack
+        slot = values[-1] if values else 0
+        operation(frame)
+        frame.watcher.slots[frame.message.storage_address].add(slot)
+
+    return run
+
+
+_WRAPS = {
+    **dict.fromkeys(
+        ("BALANCE", "EXTCODESIZE", "EXTCODECOPY", "EXTCODEHASH"), _access_account
+    ),
+    **dict.fromkeys(("SLOAD", "SSTORE"), _access_slot),
+}
 
 
 @cache
-def _watched_state(base: Any) -> type[Any]:
-    """Return a subclass of a State class whose states report to their `watcher`."""
-    frames: Any = base.computation_class
-    is_homestead = issubclass(frames, HomesteadFrame)
-    mixin: Any = WatchedFrame if is_homestead else WatchedFrontierFrame
-
-    class Watched(mixin, frames):  # type: ignore[misc]  # of a fork
-        """A call frame of a fork that is watched."""
-
-    class WatchedState(base):  # type: ignore[misc]
-        """A state of a fork that is watched."""
-
-        computation_class = Watched
-        transaction_executor_class = WatchedExecutor
-
-    return WatchedState
-
-
-@cache
-def watched(fork: Fork) -> Fork:
-    """Return the fork with states that report to their `watcher`."""
-    return replace(fork, base_state_class=_watched_state(fork.base_state_class))
+def _watched_entries(fork: Fork) -> tuple[Entry, ...]:
+    """Return the opcodes of a fork, with those wrapped that access accounts or slots."""
+    entries = list(entries_of(fork))
+    for name, wrap in _WRAPS.items():
+        if name in fork.opcodes:
+            _, gas, operation = entries[NUMBERS[name]]
+            entries[NUMBERS[name]] = OPERATE, gas, wrap(operation)
+    return tuple(entries)

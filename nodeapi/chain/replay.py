@@ -15,10 +15,9 @@ from eth_typing import Hash32
 
 from evm.changes import Changes
 from evm.execution import BlockExecution
-from evm.executor import TransactionExecutor
+from evm.executor import gas_price
 from evm.headers import ZERO_HASH
 from evm.tracers.frame_events import Events, FrameEvents
-from evm.tracers.stepping import step_through, stepped
 from evm.tracers.steps import StepTracer, TracedTransaction, TracerError
 from evm.world import World
 from nodeapi.chain.branches import Branches, StoredBlock
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     from evm.blocks import Block
     from evm.chain_config import ChainConfig
-    from evm.fork import Fork
+    from evm.rules.fork import Fork
     from evm.transactions import Transaction
     from evm.world import StateReader
 
@@ -117,12 +116,11 @@ class Replay:
         events: watches the transactions, and may record them as well.
         """
         self._origin = origin
-        self._fork = stepped(origin.fork)
         self._world = World(origin.state)
         self._events: Events = FrameEvents() if events is None else events
         self._execution = BlockExecution(
             origin.block.header,
-            self._fork,
+            origin.fork,
             origin.config,
             self._world,
             origin.ancestor_hashes,
@@ -169,9 +167,7 @@ class Replay:
         index, transaction = next(self._transactions)
         self._world.lock_changes()  # for a tracer that fails at the start
         deadline = time.monotonic() + timeout
-        if tracer.wants_steps:
-            step_through(self._state, self._origin.fork, tracer, deadline)
-        self._events.tracer = tracer
+        self._events.attach(tracer, deadline)
         try:
             tracer.start(self._traced(index, transaction, deadline))
             receipt = self._execution.apply_transaction(transaction)
@@ -182,7 +178,7 @@ class Replay:
                 self._undone = transaction
             raise
         finally:
-            self._state.stepping = self._events.tracer = None
+            self._events.detach()
 
     def _catch_up(self) -> None:
         """Execute the transaction whose tracer has failed."""
@@ -194,7 +190,7 @@ class Replay:
         self, index: int, transaction: Transaction, deadline: float
     ) -> TracedTransaction:
         header = self._origin.block.header
-        price = TransactionExecutor(self._state).gas_price(transaction)
+        price = gas_price(self._state, transaction)
         return TracedTransaction(
             hash=transaction.hash,
             index=index,
@@ -207,7 +203,7 @@ class Replay:
             gas=transaction.gas,
             gas_tip=price - (header.base_fee_per_gas or 0),
             value=transaction.value,
-            precompiles=self._state.computation_class.get_precompiles(),
+            precompiles=self._state.precompiles,
             state=self._state,
             deadline=deadline,
         )

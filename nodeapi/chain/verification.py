@@ -25,9 +25,9 @@ from evm.world import World
 if TYPE_CHECKING:
     from evm.blocks import Block
     from evm.chain_config import ChainConfig
-    from evm.fork import Fork
     from evm.header_rules import Ancestry
     from evm.headers import Header
+    from evm.rules.fork import Fork
     from evm.state_trie import StateTrie
     from evm.world import StateReader
 

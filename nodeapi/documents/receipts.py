@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evm.blocks import Block
-    from evm.fork import Fork
     from evm.headers import Header
+    from evm.rules.fork import Fork
     from evm.transactions import Transaction
 
 HEAD_BYTES = 640

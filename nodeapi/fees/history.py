@@ -14,8 +14,8 @@ from evm.header_rules import next_base_fee
 from nodeapi.encoding import quantity
 
 if TYPE_CHECKING:
-    from evm.fork import BlobParameters, Fork
     from evm.headers import Header
+    from evm.rules.fork import BlobParameters, Fork
 
 MAX_BLOCKS = 1024
 """Maximum number of blocks of one result."""

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evm.chain_config import ChainConfig
-from evm.fork import Fork
+from evm.rules.fork import Fork
 from nodeapi.forks.config import system_contracts
 
 MAX_DIFFERENCES = 20
@@ -165,7 +165,7 @@ def _fork_differences(
                 f"In {fork.name} the upstream has the precompiled contract {name} at "
                 f"0x{address.hex()}, which this version does not have."
             )
-    for address in sorted(fork.precompiles - each.precompiles.keys()):
+    for address in sorted(fork.precompiles.keys() - each.precompiles.keys()):
         yield (
             f"In {fork.name} the upstream lacks the precompiled contract at "
             f"0x{address.hex()}."

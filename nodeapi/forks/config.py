@@ -14,9 +14,9 @@ from typing import Any
 
 from evm.chain_config import ChainConfig
 from evm.execution import BEACON_ROOTS_ADDRESS, HISTORY_STORAGE_ADDRESS
-from evm.fork import Fork
 from evm.hexadecimal import to_hex
 from evm.requests import CONSOLIDATION_REQUEST_ADDRESS, WITHDRAWAL_REQUEST_ADDRESS
+from evm.rules.fork import Fork
 
 _PRECOMPILE_NAMES = {
     0x1: "ECREC",

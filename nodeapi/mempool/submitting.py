@@ -28,7 +28,7 @@ def submit_transaction(
     Raises: ValueError with geth's text if it breaks a rule; LookupError if the network
         has no blocks; psycopg.Error.
     """
-    # This import loads py-evm, which serving processes only load when needed.
+    # Serving processes load the libraries of precompiled contracts only when needed.
     from evm.chain_config import ChainConfig
 
     row = connection.execute(_HEAD, (network_id,)).fetchone()

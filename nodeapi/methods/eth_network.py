@@ -113,7 +113,7 @@ def _config(
     genesis: Header,
     head_timestamp: int,
 ) -> bytes:
-    # Importing it loads py-evm, as reading the config has done before.
+    # Importing it loads what reading the config has loaded before.
     from nodeapi.forks.config import Genesis, fork_config
 
     origin = Genesis(genesis_config, genesis.hash, genesis.timestamp)

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from evm.fork import Fork
+from evm.rules.fork import Fork
 from networks.directory import NetworkView
 from nodeapi.errors.execution import ExecutionFailed
 from nodeapi.errors.relay import TransactionRejected
@@ -129,7 +129,7 @@ def _decode(raw: bytes, rules: HeadRules) -> Submission:
 
 def _fork(config: Any, head: dict[str, Any]) -> Fork:
     """Return the head's fork. geth's transaction pool applies its rules."""
-    # Importing it loads py-evm, which takes about a second and 20 MB, once.
+    # Importing it loads the libraries of the precompiled contracts, once.
     from evm.chain_config import ChainConfig
 
     return ChainConfig.from_genesis({"config": config}).fork_at(

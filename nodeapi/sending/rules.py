@@ -17,8 +17,8 @@ from hashlib import sha256
 
 from eth_utils.exceptions import ValidationError
 
-from evm.fork import Fork
 from evm.intrinsic import floor_gas, intrinsic_gas
+from evm.rules.fork import Fork
 from evm.signatures import CURVE_ORDER
 from evm.transactions import (
     BLOB,

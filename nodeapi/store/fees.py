@@ -28,8 +28,8 @@ from postgres.statement import BYTEA, INT8, Row, Statement, int8
 
 if TYPE_CHECKING:
     from evm.chain_config import ChainConfig
-    from evm.fork import Fork
     from evm.headers import Header
+    from evm.rules.fork import Fork
 
 
 _SHORT_RANGE = 32
@@ -134,7 +134,7 @@ class ConfigReads(Reads):
 
 
 def _parsed(genesis: dict[str, Any]) -> ChainConfig:
-    # Importing it loads py-evm, which takes about a second and 20 MB, once.
+    # Importing it loads the libraries of the precompiled contracts, once.
     from evm.chain_config import ChainConfig
 
     return ChainConfig.from_genesis(genesis)

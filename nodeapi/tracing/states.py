@@ -28,7 +28,7 @@ from postgres.cache import BytesCache
 if TYPE_CHECKING:
     import psycopg
 
-    from evm.fork import Fork
+    from evm.rules.fork import Fork
 
 STATES = 16
 """Number of blocks whose rows are kept."""

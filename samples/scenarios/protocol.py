@@ -9,11 +9,11 @@ from eth_typing import Address
 from abi.encoding import call_data, word
 from evm.blocks import Block, Withdrawal
 from evm.execution import BEACON_ROOTS_ADDRESS
-from evm.forks import DAO_DRAINED_ACCOUNTS
 from evm.requests import (
     CONSOLIDATION_REQUEST_ADDRESS,
     WITHDRAWAL_REQUEST_ADDRESS,
 )
+from evm.rules.dao import DAO_DRAINED_ACCOUNTS
 from samples.builder import ChainBuilder
 from samples.scenarios.base import (
     ANN,

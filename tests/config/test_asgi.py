@@ -17,7 +17,7 @@ from tests.support.service import run_service, test_database_url
 
 def test_processes_that_serve_do_not_load_the_evm():
     """The EVM raises Python's recursion limit. Nested JSON could then crash a worker."""
-    script = "import sys, config.asgi; print('eth' in sys.modules)"
+    script = "import sys, config.asgi; print('evm.message_call' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True
     )

@@ -145,7 +145,14 @@ def test_help_lists_the_commands_of_the_project_first(tmp_path):
 
 
 SLOW = {
-    *("eth", "evm.blocks", "evm.transactions", "coincurve", "eth_utils", "pydantic"),
+    *(
+        "evm.rules.forks",
+        "evm.blocks",
+        "evm.transactions",
+        "coincurve",
+        "eth_utils",
+        "pydantic",
+    ),
     *("rest_framework.views", "rest_framework.schemas"),
     *(
         "uvicorn",

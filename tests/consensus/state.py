@@ -17,10 +17,10 @@ from evm.chain_config import ChainConfig
 from evm.changes import Changes
 from evm.errors import InvalidBlock
 from evm.execution import BlockExecution
-from evm.fork import Fork
 from evm.headers import EMPTY_TRIE_ROOT, EMPTY_UNCLES_HASH, ZERO_NONCE, Header
 from evm.receipts import Log
 from evm.rlp import RlpError
+from evm.rules.fork import Fork
 from evm.signatures import keccak
 from evm.signing import TransactionFields, sign_transaction
 from evm.transactions import (

@@ -8,7 +8,6 @@ from typing import Any
 from evm.blocks import encode_block
 from evm.chain_config import LADDER as FORKS
 from evm.opcodes import OPCODES
-from evm.tracers.prices import price_list
 from evm.transactions import CREATE_ADDRESS
 from samples.scenarios.base import ANN, BEN, FRESH, begin
 from samples.schedules import from_genesis
@@ -59,8 +58,8 @@ def _push(value: int) -> bytes:
 
 def program(choose: random.Random, fork: str) -> bytes:
     """Return code whose instructions mostly have enough operands on the stack."""
-    prices = price_list(FORKS.get(fork, FORKS["osaka"]))
-    valid = [opcode for opcode in _OPCODES if prices[opcode].is_valid]
+    opcodes = FORKS.get(fork, FORKS["osaka"]).opcodes
+    valid = [number for number in _OPCODES if OPCODES[number].name in opcodes]
     code = b"".join(_push(choose.choice(_NUMBERS[:8])) for _ in range(8))
     for _ in range(INSTRUCTIONS):
         kind = choose.random()

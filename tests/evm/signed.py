@@ -1,5 +1,6 @@
 """Signed transactions to run in tests, and a state in which their sender has ether."""
 
+from evm.executor import apply_transaction
 from samples.signers import Signer
 from tests.evm.frames import CONTRACT, ETHER, new_state
 
@@ -10,8 +11,8 @@ REVERT = bytes.fromhex("5f5ffd")
 
 def state_of(fork):
     state = new_state(fork)
-    state.set_balance(ALICE.address, 10 * ETHER)
-    state.set_code(CONTRACT, STOP)
+    state.world.set_balance(ALICE.address, 10 * ETHER)
+    state.world.set_code(CONTRACT, STOP)
     return state
 
 
@@ -37,5 +38,5 @@ def signed(signer=ALICE, **fields):
 
 
 def run(state, transaction):
-    state._account_db.lock_changes()
-    return state.fork.apply_transaction(state, transaction, 3)
+    state.world.lock_changes()
+    return apply_transaction(state, transaction, 3)

@@ -4,7 +4,7 @@ import pytest
 
 from evm.blob_gas import blob_base_fee, next_excess_blob_gas
 from evm.chain_config import LADDER
-from evm.fork import BlobParameters
+from evm.rules.fork import BlobParameters
 from evm.transactions import GAS_PER_BLOB
 from tests.evm.frames import new_state
 

@@ -8,10 +8,8 @@ from evm.chain_config import (
     UnknownFork,
     UnsupportedFork,
 )
-from evm.fork import BlobParameters
-from evm.world import World
-from nodeapi.chain.memory_state import MemoryState
-from tests.evm.frames import execution_context
+from evm.rules.fork import BlobParameters
+from tests.evm.frames import new_state
 
 BLOCKS = {
     "homesteadBlock": 1,
@@ -121,7 +119,7 @@ def test_blob_parameters_come_from_the_schedule_or_else_from_mainnet():
     bpo2 = forks.fork_at(13, 600, True)
     assert (bpo2.name, bpo2.blob_parameters.max) == ("bpo2", 21)
     assert bpo2.max_transaction_gas == LADDER["osaka"].max_transaction_gas
-    assert bpo2.new_state(World(MemoryState()), execution_context()).fork is bpo2
+    assert new_state(bpo2).fork is bpo2
 
 
 def test_a_later_parameter_fork_needs_a_schedule():

@@ -3,7 +3,7 @@ import tracemalloc
 
 from eth.vm.code_stream import CodeStream
 
-from evm.code import Code, JumpDestinationCache, JumpDestinations
+from evm.code import JumpDestinationCache, JumpDestinations
 
 
 def positions(code: bytes) -> set[int]:
@@ -38,18 +38,6 @@ def test_push_data_at_the_very_end_is_no_destination():
 
 def test_finding_destinations_takes_linear_time():
     assert positions(b"\x60" * 49_151 + b"\x00") == set()
-
-
-def test_reading_ends_with_a_stop_and_seeks_come_back():
-    code = Code(b"\x01\x02\x03")
-    assert list(code) == [1, 2, 3, 0]
-    code.program_counter = 1
-    with code.seek(0):
-        assert code.read(2) == b"\x01\x02"
-    assert (code.peek(), len(code), code[2]) == (2, 3, 3)
-    code.program_counter = 9
-    assert code.peek() == 0
-    assert code.read(3) == b""
 
 
 def test_destinations_take_little_more_memory_than_the_code():

@@ -4,12 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
-from eth.vm.execution_context import ExecutionContext
 
 from evm.chain_config import LADDER
 from evm.changes import AccountValue, Changes
+from evm.context import BlockContext
 from evm.errors import InvalidTransaction
+from evm.executor import apply_transaction
 from evm.signatures import keccak
+from evm.state import State
 from evm.transactions import decode_transaction
 from evm.world import World
 from nodeapi.chain.memory_state import MemoryState
@@ -37,17 +39,17 @@ def state_before(accounts):
     return state
 
 
-def execution_context():
-    return ExecutionContext(
+def block_context():
+    return BlockContext(
         coinbase=b"\xcc" * 20,
         timestamp=1_700_000_000,
-        block_number=500,
+        number=500,
         difficulty=131_072,
         mix_hash=b"\x05" * 32,
         gas_limit=30_000_000,
-        prev_hashes=[bytes([n]) * 32 for n in range(255, 0, -1)],
+        ancestor_hashes=[bytes([n]) * 32 for n in range(255, 0, -1)],
         chain_id=1,
-        base_fee_per_gas=7,
+        base_fee=7,
         excess_blob_gas=20_000_000,
     )
 
@@ -56,13 +58,13 @@ def run(case):
     fork = LADDER[case["fork"]]
     state = state_before(case["pre"])
     world = World(state)
-    vm_state = fork.new_state(world, execution_context())
+    executing = State(world, block_context(), fork)
     gas, logs = [], []
     for index, raw in enumerate(case["transactions"]):
         world.lock_changes()
         transaction = decode_transaction(bytes.fromhex(raw))
         try:
-            frame, used = fork.apply_transaction(vm_state, transaction, index)
+            frame, used = apply_transaction(executing, transaction, index)
         except InvalidTransaction:
             return [*gas, "invalid"], [*logs, []], None
         gas.append(used)
@@ -73,7 +75,7 @@ def run(case):
                     [hex(int.from_bytes(topic)) for topic in topics],
                     data.hex(),
                 ]
-                for address, topics, data in frame.get_log_entries()
+                for address, topics, data in frame.transaction.effects.logs
             ]
         )
     changes = world.changes(clears_empty_accounts=fork.clears_empty_accounts)

@@ -35,9 +35,9 @@ def test_a_creation_pays_for_words_of_init_code_once():
 def test_a_collision_burns_the_gas_and_keeps_the_nonce():
     state = state_of("prague")
     address = create_address(ALICE.address, 0)
-    state.set_code(address, b"\x00")
+    state.world.set_code(address, b"\x00")
     frame, gas_used = run(state, signed(to=b"", data=STOP, value=5))
-    assert frame.is_error
+    assert not frame.is_success
     assert gas_used == 100_000
     assert state.get_nonce(ALICE.address) == 1
     assert state.get_balance(address) == 0
@@ -47,11 +47,11 @@ def test_a_contract_made_in_the_transaction_can_be_destroyed_by_it():
     state = state_of("prague")
     # The code creates two contracts, and then makes the first one destroy itself.
     code = create(DESTRUCTIBLE) + create(DESTRUCTIBLE) + b"\x50" + CALL_TOP
-    state.set_code(CONTRACT, code)
+    state.world.set_code(CONTRACT, code)
     frame, _ = run(state, signed(gas=10**6))
     assert frame.is_success
     first, second = (create_address(CONTRACT, nonce) for nonce in (0, 1))
-    assert not state.account_exists(first)
+    assert not state.world.account_exists(first)
     assert state.get_code(second) == b"\x33\xff"
 
 
@@ -60,9 +60,9 @@ def test_a_contract_of_an_earlier_transaction_survives_from_cancun_on():
         state = state_of(fork)
         run(state, signed(to=b"", data=DESTRUCTIBLE))
         child = create_address(ALICE.address, 0)
-        state.set_balance(child, 77)
+        state.world.set_balance(child, 77)
         run(state, signed(nonce=1, to=child))
-        assert state.account_exists(child) is survives
+        assert state.world.account_exists(child) is survives
         assert state.get_balance(child) == 0
 
 
@@ -72,7 +72,7 @@ def test_contracts_made_in_another_transaction_are_forgotten():
     child = create_address(ALICE.address, 0)
     # A nested creation in the second transaction does not restore the first contract.
     code = create(DESTRUCTIBLE) + b"\x50" + push(child) + CALL_TOP
-    state.set_code(CONTRACT, code)
+    state.world.set_code(CONTRACT, code)
     run(state, signed(nonce=1, gas=10**6))
     assert state.get_code(child) == b"\x33\xff"
 
@@ -81,10 +81,10 @@ def test_init_code_run_by_a_delegating_sender_is_paid_for_once():
     used = []
     for sender_delegates in (False, True):
         state = state_of("prague")
-        state.set_code(CONTRACT, create(DESTRUCTIBLE))
+        state.world.set_code(CONTRACT, create(DESTRUCTIBLE))
         if sender_delegates:
-            state.set_code(ALICE.address, DELEGATION_PREFIX + CONTRACT)
-            state.mark_address_warm(CONTRACT)
+            state.world.set_code(ALICE.address, DELEGATION_PREFIX + CONTRACT)
+            state.world.mark_address_warm(CONTRACT)
         to = ALICE.address if sender_delegates else CONTRACT
         used.append(run(state, signed(to=to, gas=10**6))[1])
     assert used[0] == used[1]

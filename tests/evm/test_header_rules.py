@@ -3,7 +3,6 @@ from itertools import pairwise
 
 import pytest
 
-from evm import forks
 from evm.blocks import Block
 from evm.chain_config import ChainConfig
 from evm.errors import InvalidBlock
@@ -15,6 +14,7 @@ from evm.header_rules import (
     validate_uncles,
 )
 from evm.headers import EMPTY_TRIE_ROOT, ZERO_HASH
+from evm.rules import forks
 from tests.evm.test_genesis import state_root
 from tests.evm.test_headers import HEADER
 from tests.support import execution_apis

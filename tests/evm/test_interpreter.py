@@ -5,25 +5,14 @@ import random
 import weakref
 
 import pytest
-from eth.exceptions import (
-    FullStack,
-    InsufficientStack,
-    InvalidInstruction,
-    InvalidJumpDestination,
-    OutOfGas,
-    WriteProtection,
-)
 
+from evm import frame_errors as errors
 from evm.chain_config import LADDER
-from evm.computation import Frame
-from evm.forks import FORKS
+from evm.frame import Frame
+from evm.message_call import MessageCall
 from tests.evm.frames import CONTRACT, call, new_state, stock_state
+from tests.support.py_evm import VMS
 
-STOCK_FORKS = [
-    fork.name
-    for fork in FORKS
-    if fork.name not in ("muir_glacier", "arrow_glacier", "gray_glacier", "osaka")
-]
 WORDS = [
     0,
     1,
@@ -47,55 +36,60 @@ def push(value):
     return bytes([0x5F + len(data)]) + data
 
 
-def kind(error):
-    """Return the py-evm class of an error. Our own error classes are subclasses of these."""
-    kinds = (c for c in type(error).__mro__ if c.__module__ == "eth.exceptions")
-    return next(kinds, None)
-
-
-def number(topic):
-    """Return a topic as a number, as in py-evm. Ours are bytes."""
-    return int.from_bytes(topic, "big") if isinstance(topic, bytes) else topic
-
-
 def observe(state, frame):
-    changes = state._account_db.changes(clears_empty_accounts=False)
+    """Return what a call did. The frame may be py-evm's."""
+    changes = state.world.changes(clears_empty_accounts=False)
+    read = _ours if isinstance(frame, Frame) else _theirs
     return {
-        "error": kind(frame._error),
+        **read(frame),
         "output": frame.output,
-        "gas": frame.get_gas_remaining(),
-        "refund": frame.get_gas_refund(),
-        "stack": None if frame.is_error else _stack(frame),
-        "memory": None if frame.is_error else _memory(frame),
-        "logs": [
-            (address, [number(topic) for topic in topics], data)
-            for address, topics, data in frame.get_log_entries()
-        ],
-        "deleted": sorted(frame.get_accounts_for_deletion()),
         "return_data": frame.return_data,
         "accounts": changes.accounts,
         "storage": changes.storage,
     }
 
 
-def _stack(frame):
-    items = frame.stack if isinstance(frame, Frame) else frame._stack.values
-    return [v if isinstance(v, int) else int.from_bytes(v, "big") for v in items]
+def _ours(frame):
+    effects, is_success = frame.transaction.effects, frame.is_success
+    return {
+        "is_success": is_success,
+        "gas": frame.gas_remaining,
+        "refund": effects.refund,
+        "stack": frame.stack if is_success else None,
+        "memory": bytes(frame.memory) if is_success else None,
+        "logs": effects.logs,
+        "deleted": sorted(effects.destroyed),
+    }
 
 
-def _memory(frame):
-    return bytes(frame.memory if isinstance(frame, Frame) else frame._memory._bytes)
+def _theirs(frame):
+    is_success, deleted = frame.is_success, set(frame.get_accounts_for_deletion())
+    words = [
+        v if isinstance(v, int) else int.from_bytes(v) for v in frame._stack.values
+    ]
+    has_refund = LADDER[frame.state.fork_name].prices.selfdestruct_refund > 0
+    return {
+        "is_success": is_success,
+        "gas": frame.get_gas_remaining(),
+        "refund": frame.get_gas_refund() + 24_000 * len(deleted) * has_refund,
+        "stack": words if is_success else None,
+        "memory": bytes(frame._memory._bytes) if is_success else None,
+        "logs": [
+            (address, tuple(topic.to_bytes(32, "big") for topic in topics), data)
+            for address, topics, data in frame.get_log_entries()
+        ],
+        "deleted": sorted(deleted),
+    }
 
 
 def assert_same(fork, code, data=b"", **message):
     ours, theirs = new_state(fork), stock_state(fork)
-    expected = observe(theirs, call(theirs, code, data, **message))
-    actual = observe(ours, call(ours, code, data, **message))
-    assert actual == expected, (fork, code.hex(), data.hex())
+    expected, actual = (call(state, code, data, **message) for state in (theirs, ours))
+    assert observe(ours, actual) == observe(theirs, expected), (fork, code.hex())
 
 
 @pytest.mark.filterwarnings("ignore:SELFDESTRUCT")
-@pytest.mark.parametrize("fork", STOCK_FORKS)
+@pytest.mark.parametrize("fork", VMS)
 def test_every_opcode_does_what_py_evm_does(fork):
     choose = random.Random(fork)
     for opcode in range(256):
@@ -145,7 +139,7 @@ def test_storage_prices_agree_over_every_sequence_of_writes():
                     )
                     ours, theirs = new_state(fork), stock_state(fork)
                     for state in (ours, theirs):
-                        state.set_storage(CONTRACT, 5, original)
+                        state.world.set_storage(CONTRACT, 5, original)
                     expected = observe(theirs, call(theirs, code))
                     assert observe(ours, call(ours, code)) == expected
 
@@ -155,65 +149,45 @@ def test_storage_writes_need_more_than_the_stipend(gas):
     assert_same("prague", push(1) + push(5) + b"\x55", gas=gas + 6)
 
 
+@pytest.mark.filterwarnings("ignore:SELFDESTRUCT")
 def test_static_frames_may_not_write():
     for opcode in (0x55, 0x5D, 0xA0, 0xA4, 0xF0, 0xF5, 0xFF):
-        state = new_state("prague")
         code = push(0) * 7 + bytes([opcode])
-        assert isinstance(call(state, code, is_static=True).error, WriteProtection)
+        frame = call(new_state("prague"), code, is_static=True)
+        assert str(frame.error).endswith("write protection")
+        assert_same("prague", code, is_static=True)
 
 
 @pytest.mark.parametrize(
     ("code", "error"),
     [
-        (b"\x01", InsufficientStack),
-        (b"\x81", InsufficientStack),
-        (b"\x91", InsufficientStack),
-        (b"\x50", InsufficientStack),
-        (b"\x56", InsufficientStack),
-        (b"\x57", InsufficientStack),
-        (b"\x51", InsufficientStack),
-        (b"\x5b\x60\x00\x80\x60\x00\x56", FullStack),
-        (b"\x60\x01\x56", InvalidJumpDestination),
-        (b"\x60\x04\x56\x60\x5b", InvalidInstruction),
-        (b"\x7f" + b"\xff" * 32 + b"\x56", InvalidJumpDestination),
-        (b"\x0c", InvalidInstruction),
-        (b"\xfe", InvalidInstruction),
-        (b"\x7f" + b"\xff" * 32 + b"\x51", OutOfGas),
+        (b"\x01", errors.StackUnderflow),
+        (b"\x81", errors.StackUnderflow),
+        (b"\x91", errors.StackUnderflow),
+        (b"\x50", errors.StackUnderflow),
+        (b"\x56", errors.StackUnderflow),
+        (b"\x57", errors.StackUnderflow),
+        (b"\x51", errors.StackUnderflow),
+        (b"\x5b\x60\x00\x80\x60\x00\x56", errors.StackOverflow),
+        (b"\x60\x01\x56", errors.InvalidJump),
+        (b"\x60\x04\x56\x60\x5b", errors.InvalidJump),
+        (b"\x7f" + b"\xff" * 32 + b"\x56", errors.InvalidJump),
+        (b"\x0c", errors.InvalidOpcode),
+        (b"\xfe", errors.InvalidOpcode),
+        (b"\x7f" + b"\xff" * 32 + b"\x51", errors.GasOverflow),
     ],
 )
 def test_a_frame_fails_with_the_error_of_its_instruction(code, error):
     frame = call(new_state("prague"), code)
-    assert kind(frame.error) is error
-    assert frame.get_gas_remaining() == 0
+    assert type(frame.error) is error
+    assert frame.gas_remaining == 0
     assert_same("prague", code)
 
 
 def test_a_truncated_push_reads_zeros_and_stops():
     frame = call(new_state("prague"), b"\x61\x01")
     assert frame.stack == [0x0100]
-    assert frame.get_gas_used() == 3
-
-
-def test_a_replaced_opcode_is_called_as_it_is():
-    seen = []
-    base = LADDER["prague"]
-    frames = base.base_state_class.computation_class
-    original = frames.opcodes[0x56]
-
-    def watched_jump(computation):
-        seen.append(computation.code.program_counter)
-        original(computation)
-
-    watching = type(
-        "Watching", (frames,), {"opcodes": {**frames.opcodes, 0x56: watched_jump}}
-    )
-    state = new_state("prague")
-    state.computation_class = watching
-    frame = call(state, bytes.fromhex("6004565b5b6001"))
-    assert seen == [3]
-    assert frame.stack == [1]
-    call(new_state("prague"), bytes.fromhex("6004565b5b6001"))
-    assert len(seen) == 1
+    assert frame.gas_used == 3
 
 
 def test_calls_nest_1024_deep():
@@ -231,13 +205,13 @@ def test_a_frame_is_freed_when_its_call_ends(ending, monkeypatch):
     code = bytes.fromhex("600160005236601b57 6000600060016000600030 5af100")
     code = code.ljust(0x1B, b"\x00") + bytes.fromhex("5b" + ending)
     state, frames = new_state("osaka"), []
-    run_code = state.computation_class.run_code
+    run_code = MessageCall.run_code
 
-    def noting(frame, table):
+    def noting(frame):
         frames.append(weakref.ref(frame))
-        run_code(frame, table)
+        run_code(frame)
 
-    monkeypatch.setattr(state.computation_class, "run_code", staticmethod(noting))
+    monkeypatch.setattr(MessageCall, "run_code", noting)
     gc.disable()
     try:
         top = call(state, code)

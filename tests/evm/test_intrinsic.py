@@ -2,8 +2,8 @@ import dataclasses
 
 import pytest
 
-from evm import forks
 from evm.intrinsic import floor_gas, intrinsic_gas
+from evm.rules import forks
 from evm.signing import sign_authorization, sign_transaction
 
 KEY = b"\x46" * 32

@@ -1,6 +1,6 @@
 import pytest
-from eth.exceptions import InsufficientStack, InvalidInstruction
 
+from evm.frame_errors import InvalidOpcode, StackUnderflow
 from tests.evm.frames import call, new_state
 
 
@@ -20,13 +20,13 @@ def test_clz_counts_leading_zero_bits(word, zeros):
     code = b"\x7f" + word.to_bytes(32, "big") + b"\x1e"
     frame = call(new_state("osaka"), code)
     assert frame.stack == [zeros]
-    assert frame.get_gas_used() == 3 + 5
+    assert frame.gas_used == 3 + 5
 
 
 def test_clz_needs_an_operand_and_osaka():
-    assert isinstance(call(new_state("osaka"), b"\x1e").error, InsufficientStack)
+    assert isinstance(call(new_state("osaka"), b"\x1e").error, StackUnderflow)
     frame = call(new_state("prague"), b"\x5f\x1e")
-    assert isinstance(frame.error, InvalidInstruction)
+    assert isinstance(frame.error, InvalidOpcode)
 
 
 def test_osaka_limits_are_data_of_the_fork():

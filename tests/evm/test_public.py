@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evm.chain_config import ChainConfig
-from evm.fork import BlobParameters
 from evm.public import PUBLIC_NETWORKS
+from evm.rules.fork import BlobParameters
 from nodeapi.chain.genesis import verified_genesis
 
 FORKS = {

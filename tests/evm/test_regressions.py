@@ -7,6 +7,7 @@ import pytest
 
 from evm.chain_config import LADDER
 from evm.effects import RIPEMD160
+from evm.executor import apply_transaction
 from samples.assembler import assemble
 from samples.builder import ChainBuilder
 from samples.schedules import from_genesis, make_genesis
@@ -26,41 +27,41 @@ def test_too_long_init_code_fails_the_frame_even_of_a_creator_without_money(
 ):
     code = assemble(f"PUSH 7 PUSH {size} PUSH 0 PUSH 1 {opcode} STOP")
     frame = call(new_state(fork), code)
-    assert frame.is_error is fails
-    assert (frame.get_gas_remaining() == 0) is fails
+    assert frame.is_success is not fails
+    assert (frame.gas_remaining == 0) is fails
 
 
 def test_too_long_init_code_fails_the_frame_of_a_creator_with_money():
     state = new_state("shanghai")
-    state.set_balance(CONTRACT, 5)
+    state.world.set_balance(CONTRACT, 5)
     frame = call(state, assemble("PUSH 49153 PUSH 0 PUSH 1 CREATE STOP"))
-    assert frame.is_error
+    assert not frame.is_success
     assert state.get_nonce(CONTRACT) == 0
 
 
 def test_init_code_may_have_any_length_before_shanghai():
     frame = call(new_state("paris"), assemble("PUSH 49153 PUSH 0 PUSH 0 CREATE STOP"))
     assert LADDER["paris"].max_init_code_size is None
-    assert not frame.is_error
+    assert frame.is_success
 
 
 def leave_ripemd160_empty(fork, value):
     """Run a transaction that fails after it has called RIPEMD-160's precompile.
     Return whether the precompile's account still exists."""
     state = new_state(fork)
-    state.set_balance(SIGNER.address, ETHER)
-    state.set_balance(CONTRACT, ETHER)
-    state.touch_account(RIPEMD160)
-    state.set_code(
+    state.world.set_balance(SIGNER.address, ETHER)
+    state.world.set_balance(CONTRACT, ETHER)
+    state.world.touch_account(RIPEMD160)
+    state.world.set_code(
         CONTRACT,
         assemble(
             f"PUSH 0 PUSH 0 PUSH 0 PUSH 0 PUSH {value} PUSH 3 PUSH 50000 CALL INVALID"
         ),
     )
-    state._account_db.lock_changes()
+    state.world.lock_changes()
     fields = {"nonce": 0, "gas": 200_000, "gas_price": 10, "to": CONTRACT}
-    state.fork.apply_transaction(state, SIGNER.sign(fields), 0)
-    return state._account_db.account_exists(RIPEMD160)
+    apply_transaction(state, SIGNER.sign(fields), 0)
+    return state.world.account_exists(RIPEMD160)
 
 
 @pytest.mark.parametrize("fork", ["spurious_dragon", "berlin", "london"])

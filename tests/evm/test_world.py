@@ -130,8 +130,7 @@ class WorldMachine(RuleBasedStateMachine):
     @rule()
     def commit(self) -> None:
         if self.checkpoints:
-            checkpoint, _ = self.checkpoints.pop()
-            self.world.commit(checkpoint)
+            self.checkpoints.pop()
 
     @rule()
     def next_transaction(self) -> None:
@@ -157,16 +156,14 @@ class WorldMachine(RuleBasedStateMachine):
                 key = (address, slot)
                 assert world.get_storage(address, slot) == model.slots.get(key, 0)
                 assert world.is_storage_warm(address, slot) == (key in model.warm)
-                assert world.get_transient_storage(
-                    address, slot
-                ) == model.transient.get(key)
+                transient = world.get_transient_storage(address, slot)
+                assert transient == model.transient.get(key, 0)
 
     @invariant()
     def originals_are_those_of_the_transaction_s_start(self) -> None:
         for (address, slot), value in self.originals.items():
             if (address, slot) in self.model.slots:
-                original = self.world.get_storage(address, slot, from_journal=False)
-                assert original == value
+                assert self.world.original_storage(address, slot) == value
 
     @invariant()
     def changes_are_what_differs(self) -> None:

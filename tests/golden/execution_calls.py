@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from evm.blocks import Block
-from evm.forks import OSAKA
+from evm.rules.forks import OSAKA
 from evm.transactions import BLOB, CREATE_ADDRESS, SET_CODE, Transaction
 from tests.golden.calls import Kinds, by_tag, malformed
 from tests.golden.chains import Chain

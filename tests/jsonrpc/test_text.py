@@ -34,7 +34,7 @@ def test_deep_nesting_is_refused_whatever_the_recursion_limit(
 ) -> None:
     body = opening * depth + b'"\\ud800"' + closing * depth
     limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(100_000)  # importing py-evm does this
+    sys.setrecursionlimit(100_000)  # importing the EVM does this
     try:
         with pytest.raises(ParseError):
             parse(body)

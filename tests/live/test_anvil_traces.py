@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from evm.blocks import encode_block
-from evm.forks import CANCUN
 from evm.intrinsic import intrinsic_gas
+from evm.rules.forks import CANCUN
 from evm.transactions import Transaction
 from tests.golden.test_golden import difference
 from tests.live.programs import ANVIL

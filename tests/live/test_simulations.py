@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from evm.forks import OSAKA
+from evm.rules.forks import OSAKA
 from networks.models import Network
 from networks.services import configure_network
 from tests.golden.chains import CHAINS

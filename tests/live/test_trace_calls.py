@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from evm.fork import Fork
-from evm.forks import OSAKA
+from evm.rules.fork import Fork
+from evm.rules.forks import OSAKA
 from networks.models import Network
 from networks.services import configure_network
 from tests.golden.chains import CHAINS

@@ -7,9 +7,9 @@ import pytest
 import rlp
 
 from evm.blocks import Block
-from evm.fork import BlobParameters
-from evm.forks import CANCUN, FRONTIER, PRAGUE
 from evm.receipts import Log, Receipt, logs_bloom
+from evm.rules.fork import BlobParameters
+from evm.rules.forks import CANCUN, FRONTIER, PRAGUE
 from evm.signatures import keccak
 from evm.signing import sign_transaction
 from evm.transactions import Transaction

@@ -11,10 +11,10 @@ from evm.blocks import Block
 from evm.chain_config import LADDER, ChainConfig
 from evm.changes import AccountValue, Changes
 from evm.execution import BlockExecution
-from evm.fork import Fork
 from evm.genesis import GenesisAccount
 from evm.headers import ZERO_HASH, Header
 from evm.receipts import Receipt
+from evm.rules.fork import Fork
 from evm.signatures import keccak
 from evm.tracers.frames import CallFrame
 from evm.tracers.record import TransactionRecord

@@ -20,10 +20,10 @@ from eth_typing import Hash32
 from evm import rlp
 from evm.chain_config import BLOCK_FORKS, LADDER, TIME_FORKS
 from evm.execution import BlockExecution
-from evm.fork import BlobParameters, Fork
-from evm.forks import BLOB_PARAMETER_FORKS
 from evm.genesis import genesis_accounts
 from evm.headers import ZERO_HASH, Header
+from evm.rules.fork import BlobParameters, Fork
+from evm.rules.forks import BLOB_PARAMETER_FORKS
 from evm.signatures import keccak
 from evm.tracers.recorder import Recorder
 from evm.transactions import Transaction, decode_transaction

@@ -11,7 +11,9 @@ from eth.exceptions import VMError
 from eth.vm.forks.prague.computation import PRAGUE_PRECOMPILES
 from eth_utils.exceptions import ValidationError
 
+from evm.frame_errors import FrameError
 from evm.precompiles import tables
+from evm.precompiles.contract import Precompile
 from tests.golden.geth import Geth
 from tests.support.precompile_inputs import INPUTS
 
@@ -24,7 +26,7 @@ ADDRESSES = {
 
 
 class Frame:
-    """The members of a call frame that a precompiled contract uses."""
+    """The members of a call frame that py-evm's contracts use."""
 
     def __init__(self, data: bytes) -> None:
         self.msg = SimpleNamespace(data=data, data_as_bytes=data)
@@ -54,8 +56,11 @@ def result(
     """Return a contract's output and gas for an input, None if it rejects the input."""
     frame = Frame(data)
     try:
-        contracts[ADDRESSES[name]](frame)
-    except VMError:
+        run = contracts[ADDRESSES[name]]
+        if isinstance(run, Precompile):
+            return run.function(data), run.price(data)
+        run(frame)
+    except (FrameError, VMError):
         return None
     return frame.output, frame.gas_used
 

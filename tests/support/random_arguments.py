@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from evm.fork import Fork
+from evm.rules.fork import Fork
 from evm.transactions import CREATE_ADDRESS
 from tests.support.executed import SENDER
 from tests.support.random_calls import random_accounts, random_transaction

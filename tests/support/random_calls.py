@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from evm.delegations import DELEGATION_PREFIX
-from evm.fork import Fork
+from evm.rules.fork import Fork
 from evm.signing import sign_authorization
 from evm.transactions import Authorization, Transaction
 from tests.support.executed import CHAIN_ID, ETHER, SENDER, Account, transaction

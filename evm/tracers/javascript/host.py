@@ -11,21 +11,19 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from eth._utils.address import (
-    generate_contract_address,
-    generate_safe_contract_address,
-)
+from eth_typing import Address
 
+from evm.addresses import contract_address, salted_contract_address
 from evm.opcodes import OPCODE_NAMES
 from evm.tracers.frames import CREATIONS
 from evm.tracers.javascript.engine import MAX_INTEGER
+from evm.transactions import MAX_NONCE
 
 if TYPE_CHECKING:
+    from evm.state import State
     from evm.tracers.frames import CallFrame
     from evm.tracers.javascript.engine import Host
     from evm.tracers.steps import Step, TracedTransaction
-
-MAX_NONCE = 2**64 - 1
 
 
 class BadArgument(Exception):
@@ -46,6 +44,10 @@ def _bytes(hexadecimal: str) -> bytes:
         return bytes.fromhex(hexadecimal)
     except (TypeError, ValueError) as error:
         raise BadArgument from error
+
+
+def _address(hexadecimal: str) -> Address:
+    return Address(_bytes(hexadecimal))
 
 
 class HostFunctions:
@@ -116,24 +118,23 @@ class HostFunctions:
 
     def memory(self, begin: float, end: float) -> str:
         """Return the memory from `begin` to `end`, cut at the end of the memory."""
-        part: bytearray = self.step.frame.memory[int(begin) : int(end)]
-        return part.hex()
+        return self.step.frame.memory[int(begin) : int(end)].hex()
 
     def caller(self) -> str:
         """Return the address of the executing code's caller in hexadecimal digits."""
-        return bytes.hex(self.step.frame.msg.sender)
+        return bytes.hex(self.step.frame.message.sender)
 
     def address(self) -> str:
         """Return the address of the executing contract, whose storage the code uses."""
-        return bytes.hex(self.step.frame.msg.storage_address)
+        return bytes.hex(self.step.frame.message.storage_address)
 
     def value(self) -> int | str:
         """Return the call's value in wei, as CALLVALUE does."""
-        return _exact(self.step.frame.msg.value)
+        return _exact(self.step.frame.message.value)
 
     def input(self) -> str:
         """Return the input of the executing call in hexadecimal digits."""
-        return bytes(self.step.frame.msg.data).hex()
+        return bytes(self.step.frame.message.data).hex()
 
     def error(self) -> str:
         """Return the error of the current instruction, "" if it does not fail."""
@@ -142,30 +143,27 @@ class HostFunctions:
     # db
 
     @property
-    def _state(self) -> Any:
+    def _state(self) -> State:
         if self.transaction is None:
             raise BadArgument
         return self.transaction.state
 
     def balance(self, address: str) -> int | str:
         """Return an account's balance in wei."""
-        return _exact(self._state.get_balance(_bytes(address)))
+        return _exact(self._state.get_balance(_address(address)))
 
     def nonce(self, address: str) -> int | float:
         """Return an account's nonce."""
-        return number(self._state.get_nonce(_bytes(address)))
+        return number(self._state.get_nonce(_address(address)))
 
     def code(self, address: str) -> str:
         """Return an account's code in hexadecimal digits."""
-        return bytes(self._state.get_code(_bytes(address))).hex()
+        return self._state.get_code(_address(address)).hex()
 
     def storage(self, address: str, slot: str) -> str:
         """Return the present value of an account's slot as 64 hexadecimal digits."""
-        state = self._state
-        value: int = state.get_storage(
-            _bytes(address), int.from_bytes(_bytes(slot), "big")
-        )
-        return f"{value:064x}"
+        number = int.from_bytes(_bytes(slot), "big")
+        return f"{self._state.get_storage(_address(address), number):064x}"
 
     def exists(self, address: str) -> bool:
         """Return whether the account exists.
@@ -173,11 +171,10 @@ class HostFunctions:
         From EIP-161 on, return whether it is not empty, because empty accounts are
         deleted at the end of the transaction.
         """
-        state, account = self._state, _bytes(address)
+        state, account = self._state, _address(address)
         if state.fork.clears_empty_accounts:
-            return not state.account_is_empty(account)
-        exists: bool = state.account_exists(account)
-        return exists
+            return not state.world.account_is_empty(account)
+        return state.world.account_exists(account)
 
     # Addresses
 
@@ -190,16 +187,13 @@ class HostFunctions:
     def created(creator: str, nonce: float) -> str:
         """Return the address of a contract made by CREATE."""
         value = int(nonce) & MAX_NONCE
-        address: bytes = generate_contract_address(_bytes(creator), value)
-        return address.hex()
+        return contract_address(_bytes(creator), value).hex()
 
     @staticmethod
     def created_with_salt(creator: str, salt: str, init_code: str) -> str:
         """Return the address of a contract made by CREATE2."""
-        address: bytes = generate_safe_contract_address(
-            _bytes(creator), int.from_bytes(_bytes(salt), "big"), _bytes(init_code)
-        )
-        return address.hex()
+        number = int.from_bytes(_bytes(salt), "big")
+        return salted_contract_address(_bytes(creator), number, _bytes(init_code)).hex()
 
     # Frames
 

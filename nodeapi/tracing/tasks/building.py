@@ -27,7 +27,6 @@ from evm.building import (
 from evm.chain_config import InvalidChainConfig
 from evm.errors import InvalidBlock
 from evm.hexadecimal import from_hex, quantity_or_none, to_hex
-from evm.intrinsic import TRANSACTION_GAS
 from evm.kzg import cell_proofs
 from evm.state_roots import StateRoots
 from evm.transactions import BLOB, Transaction, decode_transaction
@@ -156,7 +155,7 @@ def _fill_from_pool(context: TaskContext, building: BlockBuilding) -> list[Sidec
     for order, own in enumerate(senders.values()):
         own.sort(key=lambda transaction: -transaction.nonce)
         _push(building, heads, order, own)
-    while heads and building.gas_left >= TRANSACTION_GAS:
+    while heads and building.gas_left >= building.fork.prices.transaction:
         *_, order, own = heapq.heappop(heads)
         transaction = own.pop()
         if transaction.gas > building.gas_left:

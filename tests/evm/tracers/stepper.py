@@ -5,27 +5,45 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from evm.chain_config import LADDER
-from evm.fork import Fork
+from evm.frame import Frame
+from evm.message import Message
+from evm.message_call import MessageCall
 from evm.opcodes import OPCODE_NAMES
-from evm.tracers.stepping import step_through, stepped
-from tests.evm.frames import new_state
+from evm.rules.fork import Fork
+from evm.state import State
+from evm.tracers.frame_events import FrameEvents
+from evm.tracers.frames import CallFrame
+from evm.tracers.watching import WatchedFrame, WatchedState
+from tests.evm.frames import CONTRACT, SENDER, new_state
 
 
-class CountingFrame:
-    """Mixin before a frame. It counts gas returned by calls and passed to creations."""
+class CountingFrame(WatchedFrame):
+    """A frame that counts the gas which calls return and which creations get."""
 
     returned = 0
     given = 0
 
-    def return_gas(self, amount: int) -> None:
-        self.returned += amount
-        super().return_gas(amount)  # type: ignore[misc]
-
-    def apply_child_computation(self, message: Any) -> Any:
+    def run_child(self, name: str, message: Message) -> Frame:
+        child = super().run_child(name, message)
+        self.returned += child.gas_remaining
         if message.is_create:
             self.given += message.gas
-        return super().apply_child_computation(message)  # type: ignore[misc]
+        return child
+
+    def refuse_child(self, name: str, message: Message, error: str, used: int) -> None:
+        super().refuse_child(name, message, error, used)
+        if not message.is_create:
+            self.returned += message.gas
+
+
+class CountingState(WatchedState):
+    def frame(self, message: Any, transaction: Any) -> MessageCall:
+        return CountingFrame(self, message, transaction)
+
+
+class CountingEvents(FrameEvents):
+    def new_state(self, world: Any, block: Any, fork: Fork) -> State:
+        return CountingState(world, block, fork, self)
 
 
 class CostChecker:
@@ -87,7 +105,7 @@ class CostChecker:
 
     def _compare_at_end(self, frame: Any, *before: Any) -> None:
         # A creation has been charged for its code by now.
-        if frame._error is None and not frame.msg.is_create:
+        if frame.error is None and not frame.message.is_create:
             self._compare(frame.gas_remaining, frame, *before)
 
     def _compare(
@@ -129,11 +147,9 @@ class CostChecker:
         return b""
 
 
-def stepped_state(fork: Fork | str, tracer: Any, seconds: float = 60) -> Any:
+def stepped_state(fork: Fork | str, tracer: Any, seconds: float = 60) -> State:
     """Return a state whose frames are reported to the tracer."""
-    plain = LADDER[fork] if isinstance(fork, str) else fork
-    state = new_state(stepped(plain))
-    frames = state.computation_class
-    state.computation_class = type(frames.__name__, (CountingFrame, frames), {})
-    state.stepping = step_through(state, plain, tracer, time.monotonic() + seconds)
-    return state
+    events = CountingEvents()
+    events.attach(tracer, time.monotonic() + seconds)
+    events.enter(CallFrame("CALL", SENDER, CONTRACT, 0, b"", 0, 0))
+    return new_state(fork, events)

@@ -268,7 +268,7 @@ def test_a_call_fails_at_geths_step(
     assert (found.error, found.gas_used) == (error, gas)
     seen = CostChecker()
     state = stepped_state(fork, seen)
-    state.set_balance(CONTRACT, 10)
-    state.set_code(DELEGATE, DELEGATION_PREFIX + NOBODY)
+    state.world.set_balance(CONTRACT, 10)
+    state.world.set_code(DELEGATE, DELEGATION_PREFIX + NOBODY)
     call(state, code, gas=gas)
     assert seen.entries[-1]["error"] == error

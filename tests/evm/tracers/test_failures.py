@@ -9,7 +9,7 @@ from evm.chain_config import LADDER
 from evm.opcodes import OPCODE_NAMES, OPCODES
 from evm.precompiles import bn254
 from evm.tracers.frames import CallFrame
-from evm.tracers.watching import Watcher, watched
+from evm.tracers.watching import Watcher
 from tests.evm.frames import CONTRACT, SENDER, call, new_state
 from tests.evm.test_interpreter import WORDS, push
 from tests.evm.tracers.stepper import CostChecker, stepped_state
@@ -21,13 +21,12 @@ HUGE = 2**256 - 1
 
 def watched_failure(fork, code, **message):
     """Return the error text of a watched frame, None if it succeeded."""
-    state = new_state(watched(LADDER[fork]))
-    state.watcher = Watcher()
-    top = CallFrame("CALL", SENDER, CONTRACT, 0, b"", 0, 0)
-    state.watcher.enter(top)
+    watcher = Watcher()
+    state = new_state(fork, watcher)
+    watcher.enter(CallFrame("CALL", SENDER, CONTRACT, 0, b"", 0, 0))
     prepare(state)
     frame = call(state, code, bytes(range(40)), **message)
-    return frame.failure if frame.is_error else None
+    return None if frame.is_success else str(frame.error)
 
 
 def stepped_failure(fork, code, **message):
@@ -36,7 +35,7 @@ def stepped_failure(fork, code, **message):
     state = stepped_state(fork, checker)
     prepare(state)
     frame = call(state, code, bytes(range(40)), **message)
-    if not frame.is_error:
+    if frame.is_success:
         return None
     # A frame's own failure is its last event.
     own = [entry for entry in checker.entries if entry["depth"] == 1]
@@ -44,8 +43,8 @@ def stepped_failure(fork, code, **message):
 
 
 def prepare(state):
-    state.set_balance(CONTRACT, 10)
-    state.set_storage(CONTRACT, 1, 7)
+    state.world.set_balance(CONTRACT, 10)
+    state.world.set_storage(CONTRACT, 1, 7)
 
 
 @pytest.mark.parametrize("fork", LADDER)

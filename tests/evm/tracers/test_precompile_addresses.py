@@ -5,5 +5,4 @@ from evm.tracers.details import FORK_NAMES, precompile_addresses
 def test_they_are_those_that_the_forks_run():
     assert tuple(LADDER) == FORK_NAMES
     for name, fork in LADDER.items():
-        run = fork.base_state_class.computation_class.get_precompiles()
-        assert precompile_addresses(name) == frozenset(run), name
+        assert precompile_addresses(name) == fork.precompiles.keys(), name

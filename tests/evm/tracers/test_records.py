@@ -91,7 +91,7 @@ class Kept(Recorder):
         self.kept = []
 
     def end(self, state, transaction, gas_used):
-        touched, changed = touched_now(self, state._account_db)
+        touched, changed = touched_now(self, state.world)
         super().end(state, transaction, gas_used)
         self.kept.append((self.top, touched, changed))
 
@@ -119,7 +119,7 @@ def test_derived_answers_are_what_they_would_be_at_once(fork):
     for seed in range(6):
         chain = random_chain(fork, seed)
         codes = codes_of(chain)
-        precompiles = chain.execution.state.computation_class.get_precompiles()
+        precompiles = chain.execution.state.precompiles
         for index, (top, touched, _) in enumerate(chain.recorder.kept):
             stored = chain.stored(index)
             record = chain.record(index)

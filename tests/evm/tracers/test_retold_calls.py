@@ -142,7 +142,7 @@ def test_precompiled_contracts_are_hidden_where_they_are_called() -> None:
     code += call_to(NOBODY)
     chain = Chain("osaka", {CALLER: Account(0, 1, code)})
     top = chain.run(CALLER)
-    precompiles = chain.execution.state.computation_class.get_precompiles()
+    precompiles = chain.execution.state.precompiles
     assert len(shown(top)["calls"]) == 5
     entries = flat(top, precompiles)
     assert [entry["traceAddress"] for entry in entries] == [[], [0], [1], [2]]
@@ -199,7 +199,7 @@ def test_selectors_are_counted_by_the_length_of_their_arguments() -> None:
     code += push(36) + push(0) + push(0) + b"\xf0"
     chain = Chain("osaka", {CALLER: Account(0, 1, code), CALLEE: Account(0, 1)})
     top = chain.run(CALLER, b"\xaa\xbb\xcc\xdd\xee")
-    precompiles = chain.execution.state.computation_class.get_precompiles()
+    precompiles = chain.execution.state.precompiles
     assert json.loads(four_byte_json(top, precompiles)) == {
         "0xaabbccdd-1": 1,
         "0x12345678-32": 2,

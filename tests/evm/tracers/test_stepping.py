@@ -5,7 +5,6 @@ import random
 import pytest
 
 from evm.chain_config import LADDER
-from evm.gas import SELFDESTRUCT_REFUND_GAS
 from tests.evm.frames import CONTRACT, call, new_state
 from tests.evm.test_interpreter import WORDS, observe, push
 from tests.evm.tracers.stepper import (
@@ -24,21 +23,18 @@ def run_both(fork, code, data=b"", **message):
     checker = CostChecker()
     plain, stepped = new_state(fork), stepped_state(fork, checker)
     for state in (plain, stepped):
-        state.set_balance(CONTRACT, 10)
-        state.set_storage(CONTRACT, 1, 7)
-        state.set_storage(CONTRACT, 2, 7)
+        state.world.set_balance(CONTRACT, 10)
+        state.world.set_storage(CONTRACT, 1, 7)
+        state.world.set_storage(CONTRACT, 2, 7)
     expected = observe(plain, call(plain, code, data, **message))
     frame = call(stepped, code, data, **message)
     assert observe(stepped, frame) == expected, code.hex()
     checker.finish()
-    if frame.is_error:
+    if not frame.is_success:
         assert checker.faults or checker.entries[-1]["error"]
         return checker
-    refund, destroyed = frame.get_gas_refund(), frame.get_accounts_for_deletion()
-    if LADDER[fork].has_selfdestruct_refund:
-        refund += SELFDESTRUCT_REFUND_GAS * len(destroyed)
-        assert set(stepped.stepping.destroyed) == set(destroyed)
-    assert stepped.stepping.refund == refund
+    if checker.entries[-1]["depth"] == 1:
+        assert checker.entries[-1]["refund"] == frame.transaction.effects.refund
     return checker
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from evm.delegations import DELEGATION_PREFIX
-from evm.tracers.frames import REVERTED, CallFrame
+from evm.frame_errors import REVERTED
+from evm.tracers.frames import CallFrame
 from evm.tracers.steps import ExecutionTimeout, TracerError
 from evm.tracers.struct_log import StructLogger, StructLogOptions
 from tests.evm.frames import CONTRACT, SENDER, call
@@ -25,7 +26,7 @@ HUGE = push(2**256 - 1)
 def steps(fork: str, code: bytes, **message: Any) -> CostChecker:
     checker = CostChecker()
     state = stepped_state(fork, checker)
-    state.set_balance(CONTRACT, 10)
+    state.world.set_balance(CONTRACT, 10)
     call(state, code, **message)
     return checker
 
@@ -38,7 +39,7 @@ def log(
     logger = StructLogger(options or StructLogOptions(), pieces.append)
     frame = call(stepped_state(fork, logger), code, **m)
     top = CallFrame("CALL", SENDER, CONTRACT, 10**6, b"", 0, 0)
-    top.output, top.error = frame.output, REVERTED if frame.is_error else None
+    top.output, top.error = frame.output, REVERTED if not frame.is_success else None
     logger.end(top, 21_000)
     pieces.append(logger.result())
     answer: dict[str, Any] = json.loads(b"".join(pieces))
@@ -143,7 +144,7 @@ def test_a_delegate_costs_what_its_account_costs() -> None:
     for warm in (False, True):
         checker = CostChecker()
         state = stepped_state("prague", checker)
-        state.set_code(OTHER, DELEGATION_PREFIX + b"\x66" * 20)
+        state.world.set_code(OTHER, DELEGATION_PREFIX + b"\x66" * 20)
         touch = push(int.from_bytes(b"\x66" * 20, "big")) + b"\x31\x50" if warm else b""
         code = touch + push(0) * 4 + push(int.from_bytes(OTHER, "big")) + push(0)
         call(state, code + b"\xfa\x00")
@@ -168,8 +169,8 @@ def test_a_reverted_call_takes_its_refund_back() -> None:
     clear = push(0) + push(1) + b"\x55"
     checker = CostChecker()
     state = stepped_state("london", checker)
-    state.set_storage(CONTRACT, 1, 7)
-    state.set_code(OTHER, clear + push(0) * 2 + b"\xfd")
+    state.world.set_storage(CONTRACT, 1, 7)
+    state.world.set_code(OTHER, clear + push(0) * 2 + b"\xfd")
     other = push(int.from_bytes(OTHER, "big"))
     # By DELEGATECALL, the callee's code clears a slot of the caller, and fails.
     call(state, push(0) * 4 + other + push(50_000) + b"\xf4" + clear + b"\x00")
@@ -279,7 +280,7 @@ def test_stacks_of_nested_frames_do_not_mix() -> None:
     inner = push(0xBB) + push(0xCC) + b"\x01\x80\x91\x90\x00"
     for tracer in (logger, checker):
         state = stepped_state("osaka", tracer)
-        state.set_code(OTHER, inner)
+        state.world.set_code(OTHER, inner)
         call(state, code)
     logger.end(CallFrame("CALL", SENDER, CONTRACT, 1, b"", 0, 0), 1)
     pieces.append(logger.result())

@@ -18,8 +18,8 @@ from eth_utils.exceptions import ValidationError
 
 from evm.delegations import delegate_of
 from evm.errors import InvalidTransaction
-from evm.fork import Fork
 from evm.opcodes import OPCODE_NAMES
+from evm.rules.fork import Fork
 from evm.signatures import CURVE_ORDER, keccak
 from evm.tracers.derived import PrestateDerivation
 from evm.tracers.frames import CallFrame
@@ -136,7 +136,7 @@ class Geth:
         if step.error is not None:
             return
         op, frame = OPCODE_NAMES[step.op], step.frame
-        stack, here = frame.stack[::-1], frame.msg.storage_address
+        stack, here = frame.stack[::-1], frame.message.storage_address
         if op in ("SLOAD", "SSTORE"):
             storage = self.before[here]["storage"]
             storage.setdefault(stack[0], self._state.get_storage(here, stack[0]))

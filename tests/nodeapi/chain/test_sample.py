@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evm.forks import FORKS
+from evm.rules.forks import FORKS
 from evm.world import EMPTY_CODE_HASH
 from samples.contracts import contract
 from samples.sample import (

@@ -5,7 +5,16 @@ from dataclasses import replace
 import pytest
 
 from evm import rlp
-from evm.forks import BERLIN, CANCUN, ISTANBUL, LONDON, OSAKA, PARIS, PRAGUE, SHANGHAI
+from evm.rules.forks import (
+    BERLIN,
+    CANCUN,
+    ISTANBUL,
+    LONDON,
+    OSAKA,
+    PARIS,
+    PRAGUE,
+    SHANGHAI,
+)
 from evm.transactions import decode_transaction
 from nodeapi.sending.decoding import decode_submission
 from nodeapi.sending.rules import HeadRules, check, check_size
