@@ -49,9 +49,18 @@ TIME_FORKS = {
     "cancunTime": "cancun",
     "pragueTime": "prague",
     "osakaTime": "osaka",
+    "bpo1Time": "bpo1",
+    "bpo2Time": "bpo2",
+    "amsterdamTime": "amsterdam",
+    "bpo3Time": "bpo3",
+    "bpo4Time": "bpo4",
+    "bpo5Time": "bpo5",
 }
-"""Keys of forks by Unix seconds, in order."""
+"""Keys of forks by Unix seconds, in order. bpo1 and later ones are the
+blob-parameter-only forks, which keep the rules of the fork before them."""
 BLOB_PARAMETER_TIMES = tuple(f"bpo{n}Time" for n in range(1, 6))
+OPTIONAL_TIME_FORKS = frozenset({*BLOB_PARAMETER_TIMES, "amsterdamTime"})
+"""Keys that may be absent although a later one is there."""
 
 OTHER_CONSENSUS = ("clique", "aura", "ibft", "ibft2", "qbft", "parlia", "bor")
 """Keys of engines whose blocks we can't check."""
@@ -286,7 +295,7 @@ def _refuse_other_engines(config: Mapping[str, Any]) -> None:
 
 def _unknown_forks(config: Mapping[str, Any]) -> tuple[UnknownFork, ...]:
     """Return the scheduled forks that are not implemented, those by number first."""
-    known = {*BLOCK_FORKS, *OTHER_BLOCKS, *TIME_FORKS, *BLOB_PARAMETER_TIMES}
+    known = {*BLOCK_FORKS, *OTHER_BLOCKS, *TIME_FORKS}
     forks = []
     for key in sorted(config):
         if key in known and not _lacks_blob_parameters(key, config):
@@ -353,18 +362,22 @@ def _block_forks(config: Mapping[str, Any]) -> tuple[tuple[int, Fork], ...]:
 
 
 def _time_forks(config: Mapping[str, Any]) -> tuple[tuple[int, Fork], ...]:
-    keys = (*TIME_FORKS, *BLOB_PARAMETER_TIMES)
-    times = {key: _number(config, key) for key in keys}
-    _check_order(list(times.items()), BLOB_PARAMETER_TIMES)
+    times = {key: _number(config, key) for key in TIME_FORKS}
+    _check_order(list(times.items()), OPTIONAL_TIME_FORKS)
     if times["shanghaiTime"] is not None and _number(config, "londonBlock") is None:
         raise InvalidChainConfig("shanghaiTime is scheduled, but londonBlock is not")
-    forks = []
+    forks: list[tuple[int, Fork]] = []
     for key, time in times.items():
         if time is None or _lacks_blob_parameters(key, config):
             continue
-        name = TIME_FORKS.get(key)
-        fork = replace(LADDER["osaka"], name=key[:4]) if name is None else LADDER[name]
-        forks.append((time, _with_blob_schedule(fork, config)))
+        name = TIME_FORKS[key]
+        fork = LADDER[name] if name in LADDER else replace(forks[-1][1], name=name)
+        if name == "amsterdam":
+            # From here on, only the blob-parameter-only forks have parameters.
+            fork = replace(fork, blob_parameters=forks[-1][1].blob_parameters)
+        else:
+            fork = _with_blob_schedule(fork, config)
+        forks.append((time, fork))
     return tuple(forks)
 
 

@@ -98,6 +98,15 @@ def genesis_block(
         excess_blob_gas=_blob_number(genesis, "excessBlobGas", fork, EXCESS_BITS),
         parent_beacon_root=ZERO_HASH if fork.has_parent_beacon_root else None,
         requests_hash=EMPTY_REQUESTS_HASH if fork.has_requests else None,
+        # The hash of an empty list is that of an empty list of uncles.
+        block_access_list_hash=(
+            EMPTY_UNCLES_HASH if fork.has_block_access_list else None
+        ),
+        slot_number=(
+            _number(genesis, "slotNumber", 0, 64)
+            if fork.has_block_access_list
+            else None
+        ),
     )
     return Block(header, withdrawals=() if fork.has_withdrawals else None)
 

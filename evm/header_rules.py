@@ -165,6 +165,12 @@ def _check_presence(header: Header, fork: Fork) -> None:
             fork.has_parent_beacon_root,
         ),
         ("requests hash", header.requests_hash, fork.has_requests),
+        (
+            "block access list hash",
+            header.block_access_list_hash,
+            fork.has_block_access_list,
+        ),
+        ("slot number", header.slot_number, fork.has_block_access_list),
     ):
         if (value is not None) != is_due:
             verb = "lacks" if is_due else "does not know"

@@ -1,4 +1,4 @@
-"""Block headers of every fork through Osaka."""
+"""Block headers of every fork through Amsterdam."""
 
 from __future__ import annotations
 
@@ -65,6 +65,10 @@ class Header:
     """From Cancun on."""
     requests_hash: Hash32 | None = None
     """From Prague on."""
+    block_access_list_hash: Hash32 | None = None
+    """Keccak-256 of the block's access list (EIP-7928); from Amsterdam on."""
+    slot_number: int | None = None
+    """The beacon chain's slot (EIP-7843); from Amsterdam on."""
     hash: Hash32 = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -96,6 +100,8 @@ class Header:
             self.excess_blob_gas,
             self.parent_beacon_root,
             self.requests_hash,
+            self.block_access_list_hash,
+            self.slot_number,
         ]
         while tail and tail[-1] is None:
             tail.pop()
@@ -110,14 +116,15 @@ class Header:
         return rlp.encode(self.items())
 
 
-_FIELD_COUNTS = {15, 16, 17, 20, 21}
-"""Numbers of fields: at first, and from London, Shanghai, Cancun and Prague on."""
+_FIELD_COUNTS = {15, 16, 17, 20, 21, 23}
+"""Numbers of fields: at first, and from London, Shanghai, Cancun, Prague and Amsterdam
+on."""
 
 
 def decode_header(raw: bytes) -> Header:
     """Decode a header from RLP.
 
-    Raises: RlpError if it is not exactly one header of a fork through Osaka.
+    Raises: RlpError if it is not exactly one header of a fork through Amsterdam.
     """
     return header_from_items(rlp.decode(raw))
 
@@ -125,8 +132,8 @@ def decode_header(raw: bytes) -> Header:
 def header_from_items(items: Any) -> Header:
     """Return a header from a decoded RLP list. Raises: RlpError if it is malformed."""
     if not isinstance(items, list) or len(items) not in _FIELD_COUNTS:
-        raise RlpError("a header must be a list of 15, 16, 17, 20 or 21 fields")
-    tail = items[15:] + [None] * (21 - len(items))
+        raise RlpError("a header must be a list of 15, 16, 17, 20, 21 or 23 fields")
+    tail = items[15:] + [None] * (23 - len(items))
     if not isinstance(items[12], bytes):
         raise RlpError("expected extra data, found a list")
     return Header(
@@ -151,6 +158,8 @@ def header_from_items(items: Any) -> Header:
         excess_blob_gas=_optional_int(tail[3], 8),
         parent_beacon_root=_optional_hash(tail[4]),
         requests_hash=_optional_hash(tail[5]),
+        block_access_list_hash=_optional_hash(tail[6]),
+        slot_number=_optional_int(tail[7], 8),
     )
 
 

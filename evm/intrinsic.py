@@ -1,7 +1,8 @@
 """Intrinsic gas: the gas that a transaction costs before its execution.
 
 Sources: Yellow Paper, 6.2; https://eips.ethereum.org/EIPS/eip-2 (creation), -2028
-(data), -2930 (access lists), -3860 (init code), -7702 (authorisations), -7623 (floor).
+(data), -2930 and -7981 (access lists), -3860 (init code), -7702 (authorizations), -7623
+and -7976 (floor), -2780 (recipient and value).
 """
 
 from __future__ import annotations
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
 
     from evm.rules.fork import Fork
     from evm.transactions import AccessList, Authorization
-
-TOKENS_PER_NONZERO_BYTE = 4
-"""Calldata tokens (EIP-7623) per non-zero byte. A zero byte is one token."""
-
 
 class Executable(Protocol):
     """A transaction, or a call that is executed like one."""
@@ -73,12 +70,12 @@ class Executable(Protocol):
 def intrinsic_gas(transaction: Executable, fork: Fork) -> int:
     """Return the gas that is charged before execution. The gas limit must cover it."""
     data, prices = transaction.data, fork.prices
-    gas = prices.transaction
+    gas = _base_gas(transaction, fork)
     if data:
         zeros = data.count(0)
         gas += zeros * prices.zero_byte + (len(data) - zeros) * prices.nonzero_byte
     if transaction.to == CREATE_ADDRESS:
-        gas += prices.creation + prices.init_code_word * word_count(len(data))
+        gas += prices.init_code_word * word_count(len(data))
     for _, slots in transaction.access_list:
         gas += prices.access_list_address + prices.access_list_slot * len(slots)
     return gas + prices.authorization * len(transaction.authorization_list)
@@ -89,9 +86,26 @@ def floor_gas(transaction: Executable, fork: Fork) -> int:
 
     Its gas limit must cover this as well.
     """
-    prices = fork.prices
-    if not prices.floor_token:
+    data, prices = transaction.data, fork.prices
+    if not prices.floor_nonzero_byte:
         return 0
-    data = transaction.data
-    tokens = TOKENS_PER_NONZERO_BYTE * len(data) - 3 * data.count(0)
-    return prices.transaction + prices.floor_token * tokens
+    zeros = data.count(0)
+    # Before EIP-2780, the floor has no part for a creation.
+    gas = _base_gas(transaction, fork) if prices.recipient else prices.transaction
+    gas += zeros * prices.floor_zero_byte
+    gas += (len(data) - zeros) * prices.floor_nonzero_byte
+    for _, slots in transaction.access_list:
+        gas += prices.floor_address + prices.floor_slot * len(slots)
+    return gas
+
+
+def _base_gas(transaction: Executable, fork: Fork) -> int:
+    """Return the gas of a transaction without data, lists and authorizations."""
+    gas, prices = fork.prices.transaction, fork.prices
+    if transaction.to == CREATE_ADDRESS:
+        return gas + prices.creation
+    if prices.recipient and transaction.to != transaction.sender:
+        gas += prices.recipient
+        if transaction.value:
+            gas += prices.transfer
+    return gas

@@ -56,10 +56,16 @@ class Fork:
     """Bytes (EIP-170)."""
     max_init_code_size: int | None = None
     """Bytes (EIP-3860)."""
+    storage_occupies: bool = True
+    """A creation fails at an address with storage alone (EIP-7610)."""
     rejects_0xef_code: bool = False
     """New contracts must not begin with the byte 0xef (EIP-3541)."""
     keeps_destroyed_contracts: bool = False
     """SELFDESTRUCT only deletes contracts of the same transaction (EIP-6780)."""
+    keeps_destroyed_balance: bool = False
+    """SELFDESTRUCT never burns ether (EIP-8246)."""
+    logs_transfers: bool = False
+    """Each transfer of ether between two accounts has a log (EIP-7708)."""
 
     # Transactions
     transaction_types: frozenset[int] = frozenset({0})
@@ -71,6 +77,9 @@ class Fork:
     """At most the gas used, divided by this number, is refunded (EIP-3529)."""
     warms_coinbase: bool = False
     max_transaction_gas: int | None = None
+    max_execution_gas: int | None = None
+    """How much of a transaction's gas limit can be used for anything but state gas. Its
+    intrinsic gas and its floor must not exceed it (EIP-8037)."""
     max_blobs_per_transaction: int | None = None
 
     # Headers and blocks
@@ -87,6 +96,11 @@ class Fork:
     has_history_contract: bool = False
     """The parent's hash is stored in a system contract."""
     has_requests: bool = False
+    has_builder_requests: bool = False
+    """Requests include builders' deposits and exits (EIP-8282)."""
+    has_block_access_list: bool = False
+    """Headers contain the hash of the block's access list (EIP-7928) and the slot number
+    (EIP-7843)."""
     blob_parameters: BlobParameters | None = None
     has_blob_reserve_price: bool = False
     max_block_size: int | None = None

@@ -1,4 +1,4 @@
-"""All forks from Frontier to Osaka, each as the differences from the one before.
+"""All forks from Frontier to Amsterdam, each as the differences from the one before.
 
 The values are mainnet's. `evm.chain_config` replaces those that a network configures.
 
@@ -17,7 +17,7 @@ from evm.difficulty import (
 )
 from evm.precompiles import tables
 from evm.rules.fork import BlobParameters, Fork
-from evm.rules.prices import Prices, StorePrices
+from evm.rules.prices import Prices, StatePrices, StorePrices
 
 ETHER = 10**18
 
@@ -136,7 +136,12 @@ BERLIN = replace(
         cold_slot=2100,
         selfdestruct=0,
         store=StorePrices(
-            unchanged=100, set=20_000, reset=2900, clear_refund=15_000, sentry=2300
+            unchanged=100,
+            set=20_000,
+            reset=2900,
+            clear_refund=15_000,
+            sentry=2300,
+            cold=2100,
         ),
     ),
     precompiles=tables.BERLIN,
@@ -149,7 +154,12 @@ LONDON = replace(
     prices=replace(  # EIP-3529
         BERLIN.prices,
         store=StorePrices(
-            unchanged=100, set=20_000, reset=2900, clear_refund=4800, sentry=2300
+            unchanged=100,
+            set=20_000,
+            reset=2900,
+            clear_refund=4800,
+            sentry=2300,
+            cold=2100,
         ),
         selfdestruct_refund=0,
     ),
@@ -200,7 +210,9 @@ CANCUN = replace(
 PRAGUE = replace(
     CANCUN,
     name="prague",
-    prices=replace(CANCUN.prices, floor_token=10),  # EIP-7623
+    prices=replace(  # EIP-7623
+        CANCUN.prices, floor_zero_byte=10, floor_nonzero_byte=40
+    ),
     precompiles=tables.PRAGUE,
     transaction_types=frozenset({0, 1, 2, 3, 4}),
     has_history_contract=True,
@@ -216,6 +228,57 @@ OSAKA = replace(
     max_transaction_gas=2**24,
     max_blobs_per_transaction=6,
     max_block_size=8_388_608,
+)
+AMSTERDAM = replace(
+    OSAKA,
+    name="amsterdam",
+    # EIP-7843, EIP-8024
+    opcodes=OSAKA.opcodes | {"SLOTNUM", "DUPN", "SWAPN", "EXCHANGE"},
+    prices=replace(
+        OSAKA.prices.changed(  # EIP-8038
+            CREATE=12_000, CREATE2=12_000, EXTCODESIZE=200, EXTCODECOPY=200
+        ),
+        state=StatePrices(),  # EIP-8037
+        store=StorePrices(  # EIP-8038
+            unchanged=100,
+            set=10_100,
+            reset=10_100,
+            clear_refund=11_616,
+            sentry=2300,
+            cold=2000,
+        ),
+        cold_account=3000,
+        value=11_300,
+        new_account=0,
+        new_beneficiary=9000,
+        code_byte=0,
+        code_word=6,
+        # EIP-2780
+        transaction=12_000,
+        creation=12_000,
+        recipient=3000,
+        transfer=6000,
+        authorization=7816,
+        account_write=9000,
+        existing_account_refund=0,
+        # EIP-8038, EIP-7981
+        access_list_address=2900 + 1280,
+        access_list_slot=2000 + 2048,
+        # EIP-7976, EIP-7981
+        floor_zero_byte=64,
+        floor_nonzero_byte=64,
+        floor_address=1280,
+        floor_slot=2048,
+    ),
+    max_code_size=65_536,  # EIP-7954
+    max_init_code_size=131_072,
+    storage_occupies=False,
+    keeps_destroyed_balance=True,
+    logs_transfers=True,
+    max_transaction_gas=2**32 - 1,
+    max_execution_gas=2**24,
+    has_builder_requests=True,
+    has_block_access_list=True,
 )
 
 FORKS: tuple[Fork, ...] = (
@@ -237,6 +300,7 @@ FORKS: tuple[Fork, ...] = (
     CANCUN,
     PRAGUE,
     OSAKA,
+    AMSTERDAM,
 )
 """All forks in order of activation."""
 

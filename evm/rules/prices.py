@@ -31,6 +31,28 @@ class StorePrices(NamedTuple):
     """Refund for a change to zero."""
     sentry: int = 0
     """SSTORE fails if the remaining gas does not exceed this amount."""
+    cold: int = 0
+    """The transaction's first access to the slot, in addition (EIP-2929)."""
+
+
+COST_PER_STATE_BYTE = 1530
+"""State gas: https://eips.ethereum.org/EIPS/eip-8037."""
+
+
+class StatePrices(NamedTuple):
+    """Prices of what remains in the state, in state gas.
+
+    Source: https://eips.ethereum.org/EIPS/eip-8037
+    """
+
+    account: int = 120 * COST_PER_STATE_BYTE
+    """A new account."""
+    slot: int = 64 * COST_PER_STATE_BYTE
+    """A slot that was zero."""
+    delegation: int = 23 * COST_PER_STATE_BYTE
+    """A delegation of an account that had none (EIP-7702)."""
+    code_byte: int = COST_PER_STATE_BYTE
+    """Each byte of a new contract's code."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +78,8 @@ class Prices:
     store_reset: int = 5000
     store_clear_refund: int = 15_000
     """These three apply without `store`."""
+    state: StatePrices | None = None
+    """The second dimension (EIP-8037). None: nothing costs state gas."""
     selfdestruct: int = 0
     """What geth charges together with the rest, up to Istanbul."""
     selfdestruct_refund: int = 24_000
@@ -72,15 +96,23 @@ class Prices:
     stipend: int = 2300
     """Added to the gas of a call that transfers ether."""
     new_account: int = 25_000
-    """A call or a SELFDESTRUCT that creates an account."""
+    """A call that creates an account."""
+    new_beneficiary: int = 25_000
+    """A SELFDESTRUCT that creates an account."""
     code_byte: int = 200
     """For each byte of a new contract's code."""
+    code_word: int = 0
+    """For each 32 bytes of a new contract's code."""
     init_code_word: int = 0
 
     # Transactions
     transaction: int = 21_000
     creation: int = 0
     """A transaction that creates a contract, in addition to `transaction`."""
+    recipient: int = 0
+    """A transaction to another account than the sender's, in addition (EIP-2780)."""
+    transfer: int = 0
+    """A transaction that transfers ether to that account, in addition (EIP-2780)."""
     zero_byte: int = 4
     nonzero_byte: int = 68
     access_list_address: int = 2400
@@ -88,8 +120,14 @@ class Prices:
     authorization: int = 25_000
     existing_account_refund: int = 12_500
     """Refund of an authorization's gas if the account exists already (EIP-7702)."""
-    floor_token: int = 0
-    """The least that a token of data costs, however little is executed (EIP-7623)."""
+    account_write: int = 0
+    """An authorization's change of an account that nothing else pays for (EIP-2780)."""
+    floor_zero_byte: int = 0
+    floor_nonzero_byte: int = 0
+    """The least that a byte of data costs, however little is executed (EIP-7623)."""
+    floor_address: int = 0
+    floor_slot: int = 0
+    """The same for entries of the access list (EIP-7981)."""
 
     def changed(self, **prices: int) -> Prices:
         """Return the prices with other constant prices, by opcode name."""
