@@ -9,6 +9,10 @@ from evm import rlp
 
 ADDRESS_MASK = 2**160 - 1
 
+SYSTEM_ADDRESS = Address(bytes.fromhex("fffffffffffffffffffffffffffffffffffffffe"))
+"""Calls system contracts (EIP-4788), and is the address of the logs of transfers of ether
+(EIP-7708)."""
+
 
 def address_of(word: int) -> Address:
     """Return the address in a stack item."""

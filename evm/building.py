@@ -67,6 +67,8 @@ class Attributes:
     withdrawals: Sequence[Withdrawal] | None
     beacon_root: Hash32 | None
     extra_data: bytes = b""
+    slot_number: int | None = None
+    """By default the one after the parent's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,9 @@ def draft_header(parent: Header, fork: Fork, attributes: Attributes) -> Header:
         raise InvalidAttributes("withdrawals set before Shanghai activation")
     if fork.has_parent_beacon_root and attributes.beacon_root is None:
         raise InvalidAttributes("parent beacon block root is missing")
+    slot = attributes.slot_number
+    if slot is None:
+        slot = (parent.slot_number or 0) + 1
     limit = parent.gas_limit
     if fork.has_base_fee and parent.base_fee_per_gas is None:
         limit *= ELASTICITY
@@ -131,6 +136,8 @@ def draft_header(parent: Header, fork: Fork, attributes: Attributes) -> Header:
         if fork.has_parent_beacon_root
         else None,
         requests_hash=ZERO_HASH if fork.has_requests else None,
+        block_access_list_hash=ZERO_HASH if fork.has_block_access_list else None,
+        slot_number=slot if fork.has_block_access_list else None,
     )
 
 
@@ -166,8 +173,8 @@ class BlockBuilding:
 
     @property
     def gas_left(self) -> int:
-        """Gas that further transactions can use."""
-        return self.header.gas_limit - self._execution.gas_used
+        """The largest gas limit that the next transaction can have."""
+        return self._execution.gas_left
 
     @property
     def blobs_left(self) -> int:
@@ -218,6 +225,9 @@ class BlockBuilding:
             header = replace(header, blob_gas_used=used)
         if outcome.requests is not None:
             header = replace(header, requests_hash=requests_hash(outcome.requests))
+        if outcome.access_list is not None:
+            list_hash = outcome.access_list.hash
+            header = replace(header, block_access_list_hash=list_hash)
         block = Block(header, tuple(self._transactions), (), self._withdrawals)
         return Built(block, outcome, self._fees)
 

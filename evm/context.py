@@ -58,6 +58,8 @@ class BlockContext:
     base_fee: int = 0
     """Wei per gas; 0 before London."""
     excess_blob_gas: int | None = None
+    slot_number: int = 0
+    """Of the beacon chain; 0 before Amsterdam."""
     ancestor_hashes: Iterable[Hash32] = ()
     """From the parent's on, newest first; iterated when BLOCKHASH needs them."""
     _known_hashes: list[Hash32] = field(default_factory=list)

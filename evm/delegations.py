@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from eth_typing import Address
@@ -10,6 +9,8 @@ from eth_utils.exceptions import ValidationError
 
 if TYPE_CHECKING:
     from evm.context import FrameState
+    from evm.gas import GasMeter
+    from evm.intrinsic import Executable
     from evm.transactions import Authorization
 
 DELEGATION_PREFIX = b"\xef\x01\x00"
@@ -33,32 +34,58 @@ def resolved_code(state: FrameState, address: Address) -> tuple[bytes, Address |
 
 
 def apply_authorizations(
-    state: FrameState, authorizations: Iterable[Authorization]
+    state: FrameState, transaction: Executable, meter: GasMeter
 ) -> int:
     """Set the delegations of a transaction's authorizations. Return the gas refund.
 
     Invalid authorizations are skipped.
+
+    meter: pays for changed accounts, new accounts and delegations (EIP-2780).
+
+    Raises: OutOfGas, from Amsterdam on.
     """
-    return sum(_apply(state, authorization) for authorization in authorizations)
+    world, prices, refund = state.world, state.fork.prices, 0
+    written = {transaction.sender}
+    """Accounts whose change was paid for."""
+    if transaction.value:
+        written.add(transaction.to)
+    delegating: set[Address] = set()
+    """Accounts that had a delegation, or whose delegation was paid for."""
+    for authorization in transaction.authorization_list:
+        authority = _authority(state, authorization)
+        if authority is None:
+            continue
+        is_known, new = world.account_exists(authority), authorization.address
+        if world.get_code(authority):
+            delegating.add(authority)
+        if prices.state is not None:
+            if authority not in written:
+                meter.charge(prices.account_write)
+                written.add(authority)
+            if world.account_is_empty(authority):
+                meter.charge_state(prices.state.account)
+            if new != ZERO_ADDRESS and authority not in delegating:
+                meter.charge_state(prices.state.delegation)
+                delegating.add(authority)
+        if new == ZERO_ADDRESS:
+            world.delete_code(authority)
+        else:
+            world.set_code(authority, DELEGATION_PREFIX + new)
+        world.increment_nonce(authority)
+        refund += prices.existing_account_refund if is_known else 0
+    return refund
 
 
-def _apply(state: FrameState, authorization: Authorization) -> int:
+def _authority(state: FrameState, authorization: Authorization) -> Address | None:
+    """Return the account that has signed an authorization, None if it is not valid."""
     try:
         authorization.validate(state.block.chain_id)
         authority = authorization.authority()
     except ValidationError:
-        return 0
+        return None
     world = state.world
     world.mark_address_warm(authority)
     code = world.get_code(authority)
     if code and delegate_of(code) is None:
-        return 0
-    if world.get_nonce(authority) != authorization.nonce:
-        return 0
-    is_known = world.account_exists(authority)
-    if authorization.address == ZERO_ADDRESS:
-        world.delete_code(authority)
-    else:
-        world.set_code(authority, DELEGATION_PREFIX + authorization.address)
-    world.increment_nonce(authority)
-    return state.fork.prices.existing_account_refund if is_known else 0
+        return None
+    return authority if world.get_nonce(authority) == authorization.nonce else None

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 from eth_typing import Address, Hash32
 
 from evm import requests as el_requests
+from evm.addresses import SYSTEM_ADDRESS
+from evm.block_access_list import BlockAccessList, EncodedAccessList
 from evm.context import BlockContext, TransactionContext
 from evm.delegations import resolved_code
 from evm.errors import InvalidBlock, InvalidTransaction
@@ -25,14 +27,16 @@ if TYPE_CHECKING:
     from evm.blocks import Block, Withdrawal
     from evm.chain_config import ChainConfig
     from evm.frame import Frame
+    from evm.gas import GasUsed
     from evm.headers import Header
     from evm.rules.fork import Fork
     from evm.tracers.record import TransactionRecord
     from evm.transactions import Transaction
     from evm.world import World
 
-SYSTEM_ADDRESS = Address(bytes.fromhex("fffffffffffffffffffffffffffffffffffffffe"))
 SYSTEM_CALL_GAS = 30_000_000
+SYSTEM_CALL_SLOTS = 16
+"""New slots for which a system call has state gas (EIP-8037)."""
 
 BEACON_ROOTS_ADDRESS = Address(
     bytes.fromhex("000f3df6d732807ef1319fb7b8bb8522d0beac02")
@@ -75,6 +79,8 @@ class Outcome:
     """`type ‖ data` of each non-empty request list; None before Prague."""
     records: list[TransactionRecord] | None = None
     """The trace record of each transaction, or None without a watcher."""
+    access_list: EncodedAccessList | None = None
+    """The block's access list, or None if it was not recorded."""
 
 
 class BlockExecution:
@@ -108,13 +114,33 @@ class BlockExecution:
         context = block_context(header, config, ancestor_hashes)
         self._state = new_state(world, context, fork)
         self.receipts: list[Receipt] = []
-        self.gas_used = 0
+        self.cumulative_gas_used = 0
+        """The sum of the receipts."""
+        self.execution_gas = 0
+        self.state_gas = 0
         self.blob_gas_used = 0
+        self._access_list = BlockAccessList()
+        if fork.has_block_access_list:
+            world.access_list = self._access_list
 
     @property
     def state(self) -> State:
         """The state on which the block is executed."""
         return self._state
+
+    @property
+    def gas_used(self) -> int:
+        """The header's gas used: that of the dimension which has more (EIP-8037)."""
+        return max(self.execution_gas, self.state_gas)
+
+    @property
+    def gas_left(self) -> int:
+        """The largest gas limit that the next transaction can have."""
+        limit, cap = self._header.gas_limit, self._fork.max_execution_gas
+        execution_gas, state_gas = limit - self.execution_gas, limit - self.state_gas
+        if cap is not None and execution_gas >= cap:
+            return state_gas
+        return min(execution_gas, state_gas)
 
     def begin(self) -> None:
         """Execute the system calls and changes before the first transaction."""
@@ -132,30 +158,37 @@ class BlockExecution:
         Raises: InvalidTransaction if it is invalid at this position in the block.
         """
         index = len(self.receipts)
-        if transaction.gas > self._header.gas_limit - self.gas_used:
+        if transaction.gas > self.gas_left:
             raise InvalidTransaction(
                 index,
-                f"gas limit {transaction.gas} exceeds the "
-                f"{self._header.gas_limit - self.gas_used} left in the block",
+                f"gas limit {transaction.gas} exceeds the {self.gas_left} left in the "
+                "block",
             )
-        self._world.lock_changes()
-        frame, gas_used = apply_transaction(self._state, transaction, index)
+        self.begin_transaction()
+        executed = apply_transaction(self._state, transaction, index)
         self.blob_gas_used += transaction.blob_gas
+        frame = executed.frame
         return self.add_receipt(
             transaction.type,
             [Log(*entry) for entry in frame.transaction.effects.logs],
-            gas_used,
+            executed,
             is_success=frame.is_success,
         )
 
+    def begin_transaction(self) -> None:
+        """End the previous transaction, so that it can't be undone any more."""
+        self._begin_index(len(self.receipts) + 1)
+
     def add_receipt(
-        self, kind: int, logs: Sequence[Log], gas_used: int, *, is_success: bool
+        self, kind: int, logs: Sequence[Log], executed: GasUsed, *, is_success: bool
     ) -> Receipt:
         """Add the receipt of a transaction that has been executed on the world.
 
         kind: the transaction's type.
         """
-        self.gas_used += gas_used
+        self.cumulative_gas_used += executed.gas_used
+        self.execution_gas += executed.execution_gas
+        self.state_gas += executed.state_gas
         status, root = None, None
         if self._fork.has_status_receipts:
             status = int(is_success)
@@ -165,8 +198,8 @@ class BlockExecution:
             type=kind,
             status=status,
             state_root=root,
-            cumulative_gas_used=self.gas_used,
-            gas_used=gas_used,
+            cumulative_gas_used=self.cumulative_gas_used,
+            gas_used=executed.gas_used,
             bloom=logs_bloom(logs),
             logs=logs,
         )
@@ -178,7 +211,7 @@ class BlockExecution:
     ) -> Outcome:
         """Execute withdrawals, requests and rewards, and return the outcome."""
         records = None if self._watcher is None else self._watcher.records
-        self._world.lock_changes()
+        self._begin_index(len(self.receipts) + 1)
         for withdrawal in withdrawals or ():
             self._withdraw(withdrawal)
         requests = self._collect_requests() if self._fork.has_requests else None
@@ -187,7 +220,11 @@ class BlockExecution:
         bloom = 0
         for receipt in self.receipts:
             bloom |= receipt.bloom
-        return Outcome(self.receipts, self.gas_used, bloom, requests, records)
+        self._world.lock_changes()
+        outcome = Outcome(self.receipts, self.gas_used, bloom, requests, records)
+        if self._world.access_list is not None:
+            outcome.access_list = self._access_list.encode(self._world)
+        return outcome
 
     def dequeue_requests(self, address: Address) -> bytes:
         """Return the requests of a queue contract at the end of the block.
@@ -213,12 +250,18 @@ class BlockExecution:
             world.set_balance(refund, world.get_balance(refund) + balance)
             world.set_balance(drained, 0)
 
+    def _begin_index(self, index: int) -> None:
+        """Begin a part of the block. index: in its access list (EIP-7928)."""
+        self._world.lock_changes()
+        self._access_list.index = index
+
     def _system_call(self, address: Address, data: bytes) -> Frame | None:
         """Call a system contract. Return None if it has no code."""
         self._world.lock_changes()
         code, delegate = resolved_code(self._state, address)
         if not code:
             return None
+        state_prices = self._fork.prices.state
         message = Message(
             gas=SYSTEM_CALL_GAS,
             to=address,
@@ -231,6 +274,8 @@ class BlockExecution:
         # Watchers do not see it, so it is executed on a state without one.
         state = State(self._world, self._state.block, self._fork)
         frame = state.frame(message, TransactionContext(SYSTEM_ADDRESS, 0))
+        if state_prices is not None:
+            frame.reservoir = SYSTEM_CALL_SLOTS * state_prices.slot
         frame.run()
         return frame
 
@@ -248,18 +293,13 @@ class BlockExecution:
             deposits = el_requests.deposit_requests(logs, self._config.deposit_contract)
         except el_requests.InvalidDepositEvent as error:
             raise InvalidBlock(self._header, "requests", reason=str(error)) from error
-        found = [
-            (el_requests.DEPOSIT_REQUEST_TYPE, deposits),
-            (
-                el_requests.WITHDRAWAL_REQUEST_TYPE,
-                self.dequeue_requests(el_requests.WITHDRAWAL_REQUEST_ADDRESS),
-            ),
-            (
-                el_requests.CONSOLIDATION_REQUEST_TYPE,
-                self.dequeue_requests(el_requests.CONSOLIDATION_REQUEST_ADDRESS),
-            ),
-        ]
-        return [kind + data for kind, data in found if data]
+        queues = dict(el_requests.QUEUES)
+        if self._fork.has_builder_requests:
+            queues |= el_requests.BUILDER_QUEUES
+        found = {el_requests.DEPOSIT_REQUEST_TYPE: deposits}
+        for kind, address in queues.items():
+            found[kind] = self.dequeue_requests(address)
+        return [kind + data for kind, data in found.items() if data]
 
     def _pay_rewards(self, uncles: list[Header]) -> None:
         world, reward = self._world, self._fork.block_reward
@@ -287,6 +327,7 @@ def block_context(
         chain_id=config.chain_id,
         base_fee=header.base_fee_per_gas or 0,
         excess_blob_gas=header.excess_blob_gas,
+        slot_number=header.slot_number or 0,
     )
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from eth_utils.exceptions import ValidationError
 
 from evm.addresses import contract_address
 from evm.context import TransactionContext
-from evm.delegations import apply_authorizations, delegate_of, resolved_code
+from evm.delegations import apply_authorizations, delegate_of
 from evm.errors import InvalidTransaction
-from evm.frame_errors import AddressCollision, FrameError
+from evm.frame_errors import AddressCollision, FrameError, OutOfGas
+from evm.gas import GasMeter
 from evm.intrinsic import floor_gas, intrinsic_gas
 from evm.message import Message
 from evm.signatures import CURVE_ORDER
@@ -27,10 +28,17 @@ if TYPE_CHECKING:
 BLOB_HASH_VERSION = 0x01
 
 
-def apply_transaction(
-    state: State, transaction: Transaction, index: int
-) -> tuple[Frame, int]:
-    """Execute a transaction. Return its outermost frame and the gas used.
+class Executed(NamedTuple):
+    """The outcome of a transaction: its outermost frame, and `evm.gas.GasUsed`."""
+
+    frame: Frame
+    gas_used: int
+    execution_gas: int
+    state_gas: int
+
+
+def apply_transaction(state: State, transaction: Transaction, index: int) -> Executed:
+    """Execute a transaction.
 
     index: the transaction's index in its block.
 
@@ -95,6 +103,9 @@ def _validate_gas(state: State, transaction: Transaction) -> None:
     floor = floor_gas(transaction, fork)
     if gas < floor:
         raise ValidationError(f"gas limit {gas} is below the data's floor {floor}")
+    least, cap = max(transaction.intrinsic_gas, floor), fork.max_execution_gas
+    if cap is not None and least > cap:
+        raise ValidationError(f"intrinsic gas or floor {least} is above the cap {cap}")
 
 
 def _validate_fees(state: State, transaction: Transaction) -> None:
@@ -170,29 +181,43 @@ class Executor:
         self.gas_price = gas_price
         self.nonce = transaction.nonce
         """Determines the address of a creation."""
+        self.meter = GasMeter()
+        """The transaction's own gas, which its outermost frame is given."""
+        self.meter.gas_remaining = transaction.gas - transaction.intrinsic_gas
+        self._growth = 0
+        """State gas that was charged for the receiver's account."""
 
-    def run(self) -> tuple[Frame, int]:
-        """Execute the transaction. Return its outermost frame and the gas used."""
-        state, transaction = self.state, self.transaction
+    def run(self) -> Executed:
+        """Execute the transaction."""
+        state, transaction, meter = self.state, self.transaction, self.meter
         self.charge()
-        refund = apply_authorizations(state, transaction.authorization_list)
-        message = self._message()
+        self.fill_reservoir()
         if state.fork.has_access_lists:
-            self._warm_up(message)
+            self._warm_up()
         context = TransactionContext(
             transaction.sender, self.gas_price, transaction.blob_versioned_hashes
         )
-        # It is kept if the frame fails.
-        context.effects.refund = refund
+        snapshot, error = state.world.record(), None
+        try:
+            # The refund is kept if the frame fails.
+            context.effects.refund = apply_authorizations(state, transaction, meter)
+            message = self._message()
+        except OutOfGas as out_of_gas:
+            error = out_of_gas
+            state.world.discard(snapshot)
+            meter.return_all_state()
+            message = self._new_message(b"")
         frame = state.frame(message, context)
-        if message.is_create:
+        frame.reservoir = meter.reservoir
+        if error is None and message.is_create:
             error = self.creation_error(message.storage_address)
-            if error is not None:
-                frame.fail(error)
+        if error is not None:
+            frame.fail(error)
         state.run_outermost(frame, transaction)
-        gas_used = self._settle(frame)
-        state.end(transaction, gas_used)
-        return frame, gas_used
+        self._take_back(frame)
+        executed = self._settle(frame)
+        state.end(transaction, executed.gas_used)
+        return executed
 
     def charge(self) -> None:
         """Charge the sender for the gas limit and the blobs, and use up the nonce."""
@@ -203,24 +228,56 @@ class Executor:
         world.set_balance(sender, world.get_balance(sender) - cost)
         world.increment_nonce(sender)
 
+    def fill_reservoir(self) -> None:
+        """Keep the gas above the limit of execution gas for state gas (EIP-8037)."""
+        cap, meter = self.state.fork.max_execution_gas, self.meter
+        if cap is not None:
+            left = min(cap - self.transaction.intrinsic_gas, meter.gas_remaining)
+            meter.reservoir = meter.gas_remaining - left
+            meter.gas_remaining = left
+
     def _message(self) -> Message:
-        """Return the outermost message."""
-        transaction, sender = self.transaction, self.transaction.sender
-        gas = transaction.gas - transaction.intrinsic_gas
-        to, value, data = transaction.to, transaction.value, transaction.data
+        """Return the outermost message, and charge for what it finds in the state.
+
+        Raises: OutOfGas, from Amsterdam on (EIP-2780).
+        """
+        state, transaction, prices = self.state, self.transaction, self.state.fork.prices
+        world, to, delegate = state.world, transaction.to, None
+        is_create = to == CREATE_ADDRESS
+        receiver = contract_address(transaction.sender, self.nonce) if is_create else to
+        grows = is_create or transaction.value
+        if prices.state and grows and world.account_is_empty(receiver):
+            self.meter.charge_state(prices.state.account)
+            self._growth = prices.state.account
+        if is_create:
+            return self._new_message(transaction.data)
+        code = world.get_code(to)
+        if state.fork.has_delegations:
+            delegate = delegate_of(code)
+        if delegate is not None:
+            if prices.state is not None:
+                is_warm = world.is_address_warm(delegate)
+                self.meter.charge(prices.warm if is_warm else prices.cold_account)
+            world.mark_address_warm(delegate)
+            code = world.get_code(delegate)
+        return self._new_message(code, delegate)
+
+    def _new_message(self, code: bytes, delegate: Address | None = None) -> Message:
+        """Return the outermost message, which is given all gas that is left."""
+        transaction, gas = self.transaction, self.meter.gas_remaining
+        to, sender, value = transaction.to, transaction.sender, transaction.value
         if to == CREATE_ADDRESS:
             created = contract_address(sender, self.nonce)
-            return Message(gas, to, sender, value, b"", data, create_address=created)
-        code, delegate = resolved_code(self.state, to)
-        if delegate is not None:
-            self.state.world.mark_address_warm(delegate)
-        return Message(gas, to, sender, value, data, code, delegate=delegate)
+            return Message(gas, to, sender, value, b"", code, create_address=created)
+        return Message(gas, to, sender, value, transaction.data, code, delegate=delegate)
 
-    def _warm_up(self, message: Message) -> None:
+    def _warm_up(self) -> None:
         """Mark the initially warm addresses and slots (EIP-2929, EIP-2930)."""
-        state, world = self.state, self.state.world
+        state, world, to = self.state, self.state.world, self.transaction.to
         world.mark_address_warm(self.transaction.sender)
-        world.mark_address_warm(message.storage_address)
+        if to == CREATE_ADDRESS:
+            to = contract_address(self.transaction.sender, self.nonce)
+        world.mark_address_warm(to)
         if state.fork.warms_coinbase:
             world.mark_address_warm(state.block.coinbase)
         for address, slots in self.transaction.access_list:
@@ -233,17 +290,28 @@ class Executor:
 
         address: that of the new contract.
         """
-        return AddressCollision() if self.state.world.is_occupied(address) else None
+        by_storage = self.state.fork.storage_occupies
+        is_occupied = self.state.world.is_occupied(address, by_storage=by_storage)
+        return AddressCollision() if is_occupied else None
 
     # The end
 
-    def _settle(self, frame: Frame) -> int:
-        """Settle the gas, and delete destroyed and empty touched accounts.
+    def _take_back(self, frame: Frame) -> None:
+        """Take back the gas that the outermost frame has left."""
+        meter, error = self.meter, frame.error
+        meter.gas_remaining = frame.gas_remaining
+        meter.absorb_state(frame)
+        if error is not None:
+            meter.return_state(self._growth)
+            if error.burns_gas:
+                # Also what had been spilled for the new account.
+                meter.gas_remaining = 0
 
-        Return the gas that the sender pays for.
-        """
+    def _settle(self, frame: Frame) -> Executed:
+        """Settle the gas, and delete destroyed and empty touched accounts."""
         state, world, effects = self.state, self.state.world, frame.transaction.effects
-        sender, gas_used = self.transaction.sender, self.settled_gas(frame)
+        sender, executed = self.transaction.sender, self.settled(frame)
+        gas_used = executed.gas_used
         returned = (self.transaction.gas - gas_used) * self.gas_price
         if returned:
             world.set_balance(sender, world.get_balance(sender) + returned)
@@ -251,13 +319,18 @@ class Executor:
         if self.reward(gas_used):
             touched.add(state.block.coinbase)
         for address in effects.destroyed:
+            kept = 0
+            if state.fork.keeps_destroyed_balance:
+                kept = world.get_balance(address)
             world.delete_account(address)
+            if kept:
+                world.set_balance(address, kept)
         if state.fork.clears_empty_accounts:
             # Source: https://eips.ethereum.org/EIPS/eip-161
             for address in touched:
                 if world.account_exists(address) and world.account_is_empty(address):
                     world.delete_account(address)
-        return gas_used
+        return executed
 
     def reward(self, gas_used: int) -> bool:
         """Pay the tip to the coinbase. Return whether that touches the account."""
@@ -267,9 +340,14 @@ class Executor:
         world.set_balance(coinbase, world.get_balance(coinbase) + tip)
         return True
 
-    def settled_gas(self, frame: Frame) -> int:
+    def settled(self, frame: Frame) -> Executed:
         """Return the gas that the sender pays for, after refunds and floor."""
-        fork = self.state.fork
-        used = self.transaction.gas - frame.gas_remaining
-        used -= min(frame.transaction.effects.refund, used // fork.refund_quotient)
-        return max(used, floor_gas(self.transaction, fork))
+        fork, meter = self.state.fork, self.meter
+        floor = floor_gas(self.transaction, fork)
+        used = self.transaction.gas - meter.gas_remaining - meter.reservoir
+        refund = min(frame.transaction.effects.refund, used // fork.refund_quotient)
+        gas_used = max(used - refund, floor)
+        if fork.prices.state is None:
+            return Executed(frame, gas_used, gas_used, 0)
+        execution_gas = max(used - meter.state_gas_used, floor)
+        return Executed(frame, gas_used, execution_gas, meter.state_gas_used)

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evm.frame_errors import FrameError, OutOfGas
+from evm.addresses import SYSTEM_ADDRESS
+from evm.frame_errors import FrameError
+from evm.gas import GasMeter
 from evm.memory import memory_cost, memory_end
 
 if TYPE_CHECKING:
+    from eth_typing import Address
+
     from evm.context import FrameState, TransactionContext
     from evm.message import Message
 
 
-class Frame:
+TRANSFER_TOPIC = bytes.fromhex(
+    "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+)
+"""Transfer(address,address,uint256)"""
+
+
+class Frame(GasMeter):
     """A message in execution, with its stack, memory, gas and program counter.
 
     A frame is freed when its call ends. Its effects besides the state (logs, refund,
@@ -55,14 +65,7 @@ class Frame:
         """The gas that the frame has used, all of it after most errors."""
         return self.message.gas - self.gas_remaining
 
-    # Gas
-
-    def charge(self, gas: int) -> None:
-        """Charge gas. Raises: OutOfGas if the frame has less gas left."""
-        remaining = self.gas_remaining - gas
-        if remaining < 0:
-            raise OutOfGas
-        self.gas_remaining = remaining
+    # Memory
 
     def expand(self, start: int, size: int) -> None:
         """Charge for the memory up to the end of a range, and expand it.
@@ -90,6 +93,8 @@ class Frame:
         # the next garbage collection.
         error.__context__ = None
         self.error = error.with_traceback(None)
+        if self.state_gas_used or self.spilled:
+            self.return_all_state()
         if error.burns_gas:
             self.gas_remaining = 0
         if not error.keeps_output:
@@ -110,10 +115,15 @@ class Frame:
     def note_creation(self, address: bytes) -> None:
         """Note the address of a creation that fails, because the call is static."""
 
-    def log(self, topics: tuple[bytes, ...], data: bytes) -> None:
-        """Add a log of the executing contract. topics: 32 bytes each."""
-        log = self.message.storage_address, topics, data
-        self.transaction.effects.logs.append(log)
+    def log(self, address: Address, topics: tuple[bytes, ...], data: bytes) -> None:
+        """Add a log. topics: 32 bytes each."""
+        self.transaction.effects.logs.append((address, topics, data))
+
+    def log_transfer(self, sender: Address, receiver: Address, value: int) -> None:
+        """Add the log of a transfer of ether, unless it moves nothing (EIP-7708)."""
+        if self.fork.logs_transfers and value and sender != receiver:
+            topics = TRANSFER_TOPIC, sender.rjust(32, b"\0"), receiver.rjust(32, b"\0")
+            self.log(SYSTEM_ADDRESS, topics, value.to_bytes(32, "big"))
 
     def destroy(self, beneficiary: bytes, balance: int) -> None:
         """Note a SELFDESTRUCT, which moved this balance. It has no effect here."""

@@ -107,3 +107,10 @@ class NonceOverflow(FrameError):
 
 class RejectedCode(FrameError):
     """Raised when the code that a creation returned is not allowed or not paid for."""
+
+
+class CodeTooLong(RejectedCode):
+    """Raised when the code that a creation returned exceeds the limit (EIP-170)."""
+
+    def __init__(self, size: int, limit: int | None) -> None:
+        super().__init__(f"max code size exceeded: code size {size} limit {limit}")

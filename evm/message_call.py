@@ -9,10 +9,17 @@ import sys
 
 from evm.effects import RIPEMD160
 from evm.frame import Frame
-from evm.frame_errors import UNPAID_CODE, FrameError, RejectedCode
+from evm.frame_errors import (
+    UNPAID_CODE,
+    CodeTooLong,
+    FrameError,
+    OutOfGas,
+    RejectedCode,
+)
 from evm.interpreter import run
 from evm.message import Message
 from evm.opcodes import MAX_DEPTH
+from evm.rules.prices import word_count
 
 RECURSION_LIMIT = 12 * MAX_DEPTH
 """Python frames: a call of the EVM takes up to ten."""
@@ -41,6 +48,7 @@ class MessageCall(Frame):
             sender = message.sender
             world.set_balance(sender, world.get_balance(sender) - value)
             world.set_balance(address, world.get_balance(address) + value)
+            self.log_transfer(sender, address, value)
         world.touch_account(address)
         if message.is_create:
             effects.created.add(address)
@@ -79,22 +87,25 @@ class MessageCall(Frame):
 
     def _deposit_code(self, code: bytes) -> None:
         """Charge for a new contract's code, and store it. Raises: FrameError."""
-        fork, price = self.fork, self.prices.code_byte * len(code)
+        fork, prices, size = self.fork, self.prices, len(code)
         if fork.rejects_0xef_code and code[0] == 0xEF:
             # https://eips.ethereum.org/EIPS/eip-3541
             raise RejectedCode("invalid code: must not begin with 0xef")
-        if price > self.gas_remaining:
+        is_too_long = fork.max_code_size is not None and size > fork.max_code_size
+        if is_too_long and prices.state is not None:
+            # Code that is not stored costs no state gas (EIP-8037).
+            raise CodeTooLong(size, fork.max_code_size)
+        try:
+            self.charge(prices.code_byte * size + prices.code_word * word_count(size))
+            if prices.state is not None:
+                self.charge_state(prices.state.code_byte * size)
+        except OutOfGas:
             if fork.must_pay_for_code:
-                raise RejectedCode(UNPAID_CODE)
+                raise RejectedCode(UNPAID_CODE) from None
             self.refused_code, self.output = code, b""
             return
-        if fork.max_code_size is not None and len(code) > fork.max_code_size:
-            # https://eips.ethereum.org/EIPS/eip-170
-            raise RejectedCode(
-                f"max code size exceeded: code size {len(code)} "
-                f"limit {fork.max_code_size}"
-            )
-        self.gas_remaining -= price
+        if is_too_long:
+            raise CodeTooLong(size, fork.max_code_size)
         self.state.world.set_code(self.message.storage_address, code)
 
     def run_code(self) -> None:
@@ -104,5 +115,6 @@ class MessageCall(Frame):
     def run_child(self, name: str, message: Message) -> Frame:
         """Run a call or a creation, and return its frame. name: of the instruction."""
         child = type(self)(self.state, message, self.transaction)
+        child.reservoir = self.reservoir
         child.run()
         return child

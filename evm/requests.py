@@ -26,6 +26,18 @@ CONSOLIDATION_REQUEST_ADDRESS = Address(
 )
 """Predeploy of https://eips.ethereum.org/EIPS/eip-7251."""
 
+QUEUES = {
+    WITHDRAWAL_REQUEST_TYPE: WITHDRAWAL_REQUEST_ADDRESS,
+    CONSOLIDATION_REQUEST_TYPE: CONSOLIDATION_REQUEST_ADDRESS,
+}
+"""Request type → the system contract that keeps the requests, in order."""
+
+BUILDER_QUEUES = {
+    b"\x03": Address(bytes.fromhex("0000bff46984e3725691fa540a8c7589300d8282")),
+    b"\x04": Address(bytes.fromhex("000064d678505ad48f8ccb093bc65613800e8282")),
+}
+"""The same for builders' deposits and exits: https://eips.ethereum.org/EIPS/eip-8282."""
+
 _DEPOSIT_EVENT = bytes.fromhex(
     "649bbc62d0e31342afea4e5cd82d4049e7e1ee912fc0889aa790803be39038c5"
 )

@@ -14,7 +14,9 @@ from eth_typing import Address, Hash32
 from evm.changes import AccountValue, Changes
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Collection, Container, Iterable, Iterator
+
+    from evm.block_access_list import BlockAccessList
 
 EMPTY_CODE_HASH = Hash32(sha3.keccak_256(b"").digest())
 
@@ -51,7 +53,8 @@ class Account(NamedTuple):
     code_hash: Hash32
 
 
-_EMPTY_ACCOUNT = Account(0, 0, EMPTY_CODE_HASH)
+NO_ACCOUNT = Account(0, 0, EMPTY_CODE_HASH)
+"""The values of an account that does not exist, or is empty."""
 
 ReplacedAccounts = dict[Address, Account | None]
 """Accounts that a transaction wrote, as they were when the transaction began."""
@@ -72,6 +75,10 @@ class World:
         self._wiped: dict[Address, bool] = {}
         self._codes: dict[Hash32, bytes] = {}
         self._written: set[tuple[Address, int]] = set()
+        self._cleared_slots: dict[Address, set[int]] = {}
+        """Slots that were loaded before their contract was destroyed."""
+        self.access_list: BlockAccessList | None = None
+        """Is told what each transaction has changed."""
         self.always_warm: Container[bytes] = ()
         """Accounts whose first access costs no more: the precompiled contracts."""
         # State of one transaction:
@@ -98,6 +105,8 @@ class World:
 
     def lock_changes(self) -> None:
         """Begin a transaction. Earlier changes can't be undone any more."""
+        if self.access_list is not None:
+            self.take_originals()
         self._journal.clear()
         self._original.clear()
         self._warm.clear()
@@ -117,6 +126,8 @@ class World:
         }
         originals, self._original = self._original, {}
         self._journal.clear()
+        if self.access_list is not None:
+            self.access_list.add(self, replaced, originals)
         return replaced, originals
 
     # Accounts
@@ -135,8 +146,14 @@ class World:
         self._accounts[address] = account
 
     def account(self, address: Address) -> Account | None:
-        """Return an account, or None if it does not exist."""
-        return self._account(address)
+        """Return an account, or None if it does not exist.
+
+        It is for observers: the account does not count as read by the block.
+        """
+        if address in self._accounts:
+            return self._accounts[address]
+        stored = self._reader.account(address)
+        return None if stored is None else Account(*stored[:3])
 
     def account_exists(self, address: Address) -> bool:
         """Return whether the account exists, even if it is empty."""
@@ -145,13 +162,13 @@ class World:
     def account_is_empty(self, address: Address) -> bool:
         """Return whether the account is absent, or empty in the sense of EIP-161."""
         account = self._account(address)
-        return account is None or account == _EMPTY_ACCOUNT
+        return account is None or account == NO_ACCOUNT
 
-    def is_occupied(self, address: Address) -> bool:
+    def is_occupied(self, address: Address, *, by_storage: bool) -> bool:
         """Return whether the address is occupied, so that a creation there fails.
 
-        Storage also occupies an address. Only init code before EIP-161 could leave an
-        account with storage but without nonce and code.
+        by_storage: whether storage alone occupies an address. Only init code before
+            EIP-161 could leave an account with storage but without nonce and code.
 
         Source: https://eips.ethereum.org/EIPS/eip-684 · eip-7610
         """
@@ -160,13 +177,15 @@ class World:
             return False
         if account.nonce != 0 or account.code_hash != EMPTY_CODE_HASH:
             return True
+        if not by_storage:
+            return False
         stored = None if address in self._wiped else self._reader.account(address)
         return stored is not None and stored.storage_root is not None
 
     def touch_account(self, address: Address) -> None:
         """Create an empty account if it does not exist."""
         if self._account(address) is None:
-            self._set_account(address, _EMPTY_ACCOUNT)
+            self._set_account(address, NO_ACCOUNT)
 
     def delete_account(self, address: Address) -> None:
         """Remove the account, its code and its storage."""
@@ -186,7 +205,7 @@ class World:
         """
         if not 0 <= balance < 2**256:
             raise ValueError(f"balance {balance} of 0x{address.hex()} is no uint256")
-        account = self._account(address) or _EMPTY_ACCOUNT
+        account = self._account(address) or NO_ACCOUNT
         self._set_account(address, Account(account.nonce, balance, account.code_hash))
 
     def get_nonce(self, address: Address) -> int:
@@ -196,7 +215,7 @@ class World:
 
     def set_nonce(self, address: Address, nonce: int) -> None:
         """Set the nonce. Create the account if it does not exist."""
-        account = self._account(address) or _EMPTY_ACCOUNT
+        account = self._account(address) or NO_ACCOUNT
         self._set_account(address, Account(nonce, account.balance, account.code_hash))
 
     def increment_nonce(self, address: Address) -> None:
@@ -232,7 +251,7 @@ class World:
         """Set the code. Create the account if it does not exist."""
         code_hash = Hash32(sha3.keccak_256(code).digest())
         self._codes[code_hash] = code
-        account = self._account(address) or _EMPTY_ACCOUNT
+        account = self._account(address) or NO_ACCOUNT
         self._set_account(address, Account(account.nonce, account.balance, code_hash))
 
     def delete_code(self, address: Address) -> None:
@@ -276,6 +295,8 @@ class World:
         for slot, value in values.items():
             if value:
                 self._original.setdefault((address, slot), value)
+        if values:
+            self._cleared_slots.setdefault(address, set()).update(values)
         self._journal.append((self._storage, address, values))
         self._storage[address] = {}
         if address not in self._wiped:
@@ -317,6 +338,13 @@ class World:
 
     # The outcome
 
+    def loaded(self) -> Iterator[tuple[Address, Collection[int]]]:
+        """Yield each account that was read or changed, with its slots."""
+        for address in self._accounts:
+            slots: Collection[int] = self._storage.get(address, ())
+            cleared = self._cleared_slots.get(address)
+            yield address, slots if cleared is None else cleared.union(slots)
+
     def changes(self, *, clears_empty_accounts: bool) -> Changes:
         """Return the difference from the state before the block.
 
@@ -344,7 +372,7 @@ class World:
                 if stored is not None:
                     changes.accounts[address] = None
                 continue
-            if stored is None and clears_empty_accounts and account == _EMPTY_ACCOUNT:
+            if stored is None and clears_empty_accounts and account == NO_ACCOUNT:
                 continue
             if stored is None or stored[:3] != account or address in changes.storage:
                 root = None if stored is None else stored.storage_root

@@ -68,6 +68,7 @@ _READ = {
     **{"GASLIMIT": readings.gaslimit, "CHAINID": readings.chainid},
     **{"SELFBALANCE": readings.selfbalance, "BASEFEE": readings.basefee},
     **{"BLOBBASEFEE": readings.blobbasefee, "MSIZE": readings.msize},
+    "SLOTNUM": readings.slotnum,
 }
 INSTRUCTIONS: dict[str, Instruction] = {
     **{name: Instruction(COMPUTE, function) for name, function in _COMPUTED.items()},
@@ -82,6 +83,9 @@ INSTRUCTIONS: dict[str, Instruction] = {
     "JUMPDEST": Instruction(NOTHING, control.jumpdest),
     "PC": Instruction(OPERATE, control.pc),
     "GAS": Instruction(GAS, control.gas),
+    "DUPN": Instruction(OPERATE, control.dupn),
+    "SWAPN": Instruction(OPERATE, control.swapn),
+    "EXCHANGE": Instruction(OPERATE, control.exchange),
     "EXP": Instruction(OPERATE, arithmetic.exp, arithmetic.exp_cost),
     "KECCAK256": Instruction(OPERATE, memory.keccak256, memory.keccak_cost),
     "BALANCE": Instruction(OPERATE, accounts.balance, accounts.access_cost),

@@ -2,8 +2,8 @@
 
 geth charges in steps, and stops at the first one that exceeds the remaining gas: the
 account's first access (EIP-2929); memory and transfer (in CALL; in all from EIP-7702 on);
-a new account and the access to the delegate (both from EIP-7702 on); what is left or its
-63/64 (EIP-150) is given to the called frame.
+a new account and the access to the delegate (both from EIP-7702 on); the new account's
+state gas (EIP-8037); what is left or its 63/64 (EIP-150) is given to the called frame.
 
 Source: go-ethereum, core/vm/{gas,gas_table,operations_acl}.go
 """
@@ -33,6 +33,8 @@ class CallPrice(NamedTuple):
 
     gas: int
     """Without the gas that is given to the called frame."""
+    state_gas: int
+    """For a new account."""
     given: int
     """Without the stipend."""
     memory_end: int
@@ -62,7 +64,7 @@ def _call_price(frame: Frame, *, has_value: bool, is_call: bool) -> CallPrice:
     target = _address(values[-2])
     value = values[-3] if has_value else 0
     writes_in_static = is_call and value and frame.message.is_static
-    left, cold = frame.gas_remaining, 0
+    left, cold, state_gas = frame.gas_remaining, 0, 0
     if writes_in_static and fork.has_delegations:
         raise OutOfGas("write protection")
     if prices.cold_account and not state.is_address_warm(target):
@@ -80,6 +82,8 @@ def _call_price(frame: Frame, *, has_value: bool, is_call: bool) -> CallPrice:
             is_new = not state.world.account_exists(target)
         if is_new:
             other += prices.new_account
+            if prices.state is not None:
+                state_gas = prices.state.account
     code, delegate = state.get_code(target), None
     if fork.has_delegations:
         _require(left, other)
@@ -91,6 +95,10 @@ def _call_price(frame: Frame, *, has_value: bool, is_call: bool) -> CallPrice:
             left -= access
             cold += access
             code = state.get_code(delegate)
+    spilled = state_gas - frame.reservoir
+    if spilled > 0:
+        _require(left, other + spilled)
+        left -= spilled
     given = values[-1]
     if fork.keeps_a_64th:
         # If the gas does not cover the rest, geth's unsigned subtraction wraps around.
@@ -101,7 +109,7 @@ def _call_price(frame: Frame, *, has_value: bool, is_call: bool) -> CallPrice:
         raise OutOfGas("gas uint64 overflow")
     if cold + other + given > MAX_UINT64:
         raise OutOfGas("gas uint64 overflow")
-    return CallPrice(cold + other, given, end, code, delegate)
+    return CallPrice(cold + other, state_gas, given, end, code, delegate)
 
 
 def call_cost(frame: Frame) -> int:
@@ -131,9 +139,13 @@ def call(frame: Frame) -> None:
     # GAS
     price = _call_price(frame, has_value=True, is_call=True)
     frame.charge(price.gas + price.given)
+    if price.state_gas:
+        frame.charge_state(price.state_gas)
     # OPERATION
     own, target = frame.message, _address(values[-2])
     _run(frame, "CALL", price, 4, target, own.storage_address, values[-3], target)
+    if price.state_gas and not values[-1]:
+        frame.return_state(price.state_gas)
     # PROGRAM COUNTER
     frame.pc += 1
 
@@ -247,3 +259,5 @@ def _run(
         frame.memory[output_start : output_start + len(output)] = output
     # After errors other than REVERT, no gas remains.
     frame.gas_remaining += child.gas_remaining
+    if frame.prices.state is not None:
+        frame.absorb_state(child)

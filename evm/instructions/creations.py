@@ -1,6 +1,7 @@
 """CREATE and CREATE2.
 
 Sources: https://eips.ethereum.org/EIPS/eip-150 · eip-684 · eip-1014 · eip-2929 · eip-3860
+· eip-8037
 """
 
 from __future__ import annotations
@@ -91,24 +92,29 @@ def _create(frame: Frame, name: str) -> None:
         # geth's tracers know the address of a forbidden creation, too.
         frame.note_creation(address)
         raise WriteProtection
+    value, state_prices, state_gas = values[-1], frame.prices.state, 0
+    error = _refusal(frame, value, nonce)
+    if state_prices and error is None and world.account_is_empty(address):
+        state_gas = state_prices.account
+        frame.charge_state(state_gas)
     frame.grow(start + size if size else 0)
-    value = values[-1]
     del values[-4 if name == "CREATE2" else -3 :]
     frame.return_data = b""
     given = frame.gas_remaining
     if frame.fork.keeps_a_64th:
         given -= given // 64
     message = _message(frame, given, value, code, address)
-    error = _refusal(frame, value, nonce)
     if error is not None:
         values.append(0)
-        frame.refuse_child(name, message, error, 0)
+        if state_prices is None:
+            # From Amsterdam on, it is the creator's own frame that checks this.
+            frame.refuse_child(name, message, error, 0)
         return
     frame.gas_remaining -= given
     world.set_nonce(creator, nonce + 1)
     if frame.prices.cold_account:
         world.mark_address_warm(address)
-    if world.is_occupied(address):
+    if world.is_occupied(address, by_storage=frame.fork.storage_occupies):
         values.append(0)
         frame.refuse_child(name, message, COLLISION, given)
         return
@@ -119,6 +125,10 @@ def _create(frame: Frame, name: str) -> None:
         values.append(0)
         frame.return_data = child.output
     frame.gas_remaining += child.gas_remaining
+    if state_prices is not None:
+        frame.absorb_state(child)
+        if child.error is not None:
+            frame.return_state(state_gas)
 
 
 def _message(

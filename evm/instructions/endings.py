@@ -46,13 +46,21 @@ def invalid(frame: Frame) -> None:
 
 
 def selfdestruct_cost(frame: Frame) -> int:
-    """Return the gas of SELFDESTRUCT beyond its constant price (EIP-150, 161, 2929)."""
+    """Return the gas of SELFDESTRUCT beyond its constant price."""
+    return _selfdestruct_price(frame)[0]
+
+
+def _selfdestruct_price(frame: Frame) -> tuple[int, bool]:
+    """Return SELFDESTRUCT's gas, and whether it creates its beneficiary.
+
+    Source: https://eips.ethereum.org/EIPS/eip-150 · eip-161 · eip-2929
+    """
     if frame.message.is_static:
         raise OutOfGas("write protection")
     fork, prices, state = frame.fork, frame.prices, frame.state
     price = prices.selfdestruct
     if not fork.keeps_a_64th:  # before EIP-150
-        return price
+        return price, False
     beneficiary = address_of(frame.stack[-1])
     if prices.cold_account and not state.is_address_warm(beneficiary):
         price += prices.cold_account
@@ -64,7 +72,7 @@ def selfdestruct_cost(frame: Frame) -> int:
         )
     else:
         is_new = not state.world.account_exists(beneficiary)
-    return price + prices.new_account if is_new else price
+    return price + (prices.new_beneficiary if is_new else 0), is_new
 
 
 def selfdestruct_refund(frame: Frame) -> int:
@@ -74,13 +82,19 @@ def selfdestruct_refund(frame: Frame) -> int:
 
 
 def selfdestruct(frame: Frame) -> None:
-    """SELFDESTRUCT: give the balance away, and delete the contract (EIP-6780)."""
+    """SELFDESTRUCT: give the balance away, and delete the contract.
+
+    Source: https://eips.ethereum.org/EIPS/eip-6780 · eip-8037 · eip-8246
+    """
     # STACK
     values = frame.stack
     if not values:
         raise StackUnderflow(0, 1)
     # GAS
-    frame.charge(selfdestruct_cost(frame))
+    price, is_new = _selfdestruct_price(frame)
+    frame.charge(price)
+    if is_new and frame.prices.state is not None:
+        frame.charge_state(frame.prices.state.account)
     # OPERATION
     refund = selfdestruct_refund(frame)
     beneficiary, address = address_of(values.pop()), frame.message.storage_address
@@ -89,7 +103,12 @@ def selfdestruct(frame: Frame) -> None:
         world.mark_address_warm(beneficiary)
     balance = world.get_balance(address)
     is_deleted = not frame.fork.keeps_destroyed_contracts or address in effects.created
-    if is_deleted:
+    if is_deleted and frame.fork.keeps_destroyed_balance:
+        if beneficiary != address:
+            world.set_balance(address, 0)
+            world.set_balance(beneficiary, world.get_balance(beneficiary) + balance)
+        effects.destroyed[address] = None
+    elif is_deleted:
         world.set_balance(beneficiary, world.get_balance(beneficiary) + balance)
         world.set_balance(address, 0)  # also what it has given to itself
         effects.destroyed[address] = None
@@ -98,4 +117,5 @@ def selfdestruct(frame: Frame) -> None:
         world.set_balance(address, 0)
         world.set_balance(beneficiary, world.get_balance(beneficiary) + balance)
     effects.touched.append(beneficiary)
+    frame.log_transfer(address, beneficiary, balance)
     frame.destroy(beneficiary, balance)

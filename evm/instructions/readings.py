@@ -110,6 +110,11 @@ def basefee(frame: Frame) -> int:
     return frame.state.block.base_fee
 
 
+def slotnum(frame: Frame) -> int:
+    """SLOTNUM: the beacon chain's slot (EIP-7843)."""
+    return frame.state.block.slot_number
+
+
 def blobbasefee(frame: Frame) -> int:
     """BLOBBASEFEE: the wei per blob gas (EIP-7516)."""
     return frame.state.blob_base_fee

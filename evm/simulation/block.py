@@ -40,6 +40,8 @@ class CallBlock:
     """Wei per gas; None before London."""
     blob_base_fee: int | None
     """Wei per blob gas; None before Cancun."""
+    slot_number: int
+    """Of the beacon chain; 0 before Amsterdam."""
     ancestor_hashes: Iterable[Hash32]
     """From the block before this one on, newest first; iterated when BLOCKHASH needs
     them."""
@@ -72,6 +74,7 @@ class CallBlock:
             is_merged=header.difficulty == 0,
             base_fee=header.base_fee_per_gas,
             blob_base_fee=blob_fee,
+            slot_number=header.slot_number or 0,
             ancestor_hashes=ancestor_hashes,
         )
 
@@ -124,6 +127,7 @@ class CallBlock:
             ancestor_hashes=self.ancestor_hashes,
             chain_id=self.config.chain_id,
             base_fee=0 if is_free else self.base_fee or 0,
+            slot_number=self.slot_number,
         )
 
 

@@ -114,7 +114,10 @@ class BlockRun:
         self._request = request
         self._ancestor_hashes = ancestor_hashes
         self._rules = CallRules(
-            checks_nonce=validates, requires_fee=validates, hides_base_fee=False
+            checks_nonce=validates,
+            requires_fee=validates,
+            hides_base_fee=False,
+            limits_execution_gas=validates,
         )
         self._logs = TransferLogs(traces_transfers=traces_transfers)
         self._precompiles: dict[bytes, Precompile] | None = None
@@ -185,6 +188,7 @@ class BlockRun:
             self._config.chain_id,
             has_price=arguments.gas_price is not None or not has_base_fee,
         )
+        self._execution.begin_transaction()
         try:
             result = execute_call(
                 self._world,
@@ -212,7 +216,9 @@ class BlockRun:
 
         Raises: SimulationError if less is left.
         """
-        left = self._header.gas_limit - self._execution.gas_used
+        left = self._execution.gas_left
+        if not self._rules.limits_execution_gas:
+            left = min(left, self._header.gas_limit - self._execution.execution_gas)
         wanted = left if arguments.gas is None else arguments.gas
         if left < wanted:
             raise SimulationError(
@@ -243,7 +249,7 @@ class BlockRun:
         self._execution.add_receipt(
             transaction.type,
             result.logs,
-            result.gas_used,
+            result,
             is_success=result.error is None,
         )
         error = result.error
@@ -290,6 +296,9 @@ class BlockRun:
             header = replace(header, blob_gas_used=blob_gas)
         if outcome.requests is not None:
             header = replace(header, requests_hash=requests_hash(outcome.requests))
+        if outcome.access_list is not None:
+            list_hash = outcome.access_list.hash
+            header = replace(header, block_access_list_hash=list_hash)
         return Block(header, self._transactions, (), withdrawals)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evm.executor import Executor, base_fee
+from evm.executor import Executed, Executor, base_fee
 from evm.frame_errors import REVERTED, NonceOverflow
 from evm.intrinsic import floor_gas
 from evm.receipts import Log
@@ -37,11 +37,13 @@ class CallRules:
     checks_nonce: the nonce has to be the sender's.
     requires_fee: a call without fees has to pay the base fee, too.
     hides_base_fee: BASEFEE returns 0 in a call that pays nothing for gas.
+    limits_execution_gas: gas above a transaction's limit can only be used as state gas.
     """
 
     checks_nonce: bool = False
     requires_fee: bool = False
     hides_base_fee: bool = True
+    limits_execution_gas: bool = False
 
 
 RPC_CALL = CallRules()
@@ -56,6 +58,9 @@ class CallResult:
     """Return data, the data of a revert, or the code of a created contract."""
     gas_used: int
     """After refunds, and at least the floor of the call's data."""
+    execution_gas: int
+    state_gas: int
+    """See `evm.gas.GasUsed`."""
     max_used_gas: int
     """Before refunds, and at least the floor: the gas limit has to cover it."""
     error: str | None = None
@@ -97,6 +102,11 @@ class CallExecutor(Executor):
                 return  # see `creation_error`
         world.set_nonce(sender, (nonce + 1) & MAX_NONCE)
 
+    def fill_reservoir(self) -> None:
+        """Keep the gas above the limit of execution gas for state gas (EIP-8037)."""
+        if self._rules.limits_execution_gas:
+            super().fill_reservoir()
+
     def creation_error(self, address: Address) -> FrameError | None:
         """Return the error of a creation that fails before its execution, or None."""
         if self.nonce == MAX_NONCE:
@@ -116,11 +126,11 @@ class CallExecutor(Executor):
         world.set_balance(coinbase, (world.get_balance(coinbase) + tip) % 2**256)
         return True
 
-    def settled_gas(self, frame: Frame) -> int:
+    def settled(self, frame: Frame) -> Executed:
         """Return the gas that the sender pays for, and keep the gas before refunds."""
-        used = self._call.gas - frame.gas_remaining
+        used = self._call.gas - self.meter.gas_remaining - self.meter.reservoir
         self.max_used_gas = max(used, floor_gas(self._call, self.state.fork))
-        return super().settled_gas(frame)
+        return super().settled(frame)
 
 
 def call_state(
@@ -184,11 +194,13 @@ def run_call(state: State, call: CallMessage, rules: CallRules) -> CallResult:
     """Execute a call that was checked. state: see `call_state`."""
     state.begin(call)
     executor = CallExecutor(state, call, rules)
-    frame, gas_used = executor.run()
+    frame, gas_used, execution_gas, state_gas = executor.run()
     effects, error = frame.transaction.effects, frame.error
     return CallResult(
         return_data=frame.output,
         gas_used=gas_used,
+        execution_gas=execution_gas,
+        state_gas=state_gas,
         max_used_gas=executor.max_used_gas,
         error=None if error is None else str(error),
         logs=[Log(*entry) for entry in effects.logs] if effects.logs else [],

@@ -208,6 +208,14 @@ def header_before_execution(
         excess_blob_gas=excess,
         parent_beacon_root=_or(overrides.beacon_root, ZERO_HASH),
     )
+    if fork.has_block_access_list:
+        slot = parent.slot_number
+        header = replace(
+            header,
+            requests_hash=ZERO_HASH,
+            block_access_list_hash=ZERO_HASH,
+            slot_number=None if slot is None else slot + 1,
+        )
     return header, fork
 
 

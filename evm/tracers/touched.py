@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evm.world import EMPTY_CODE_HASH, Account
+from evm.world import NO_ACCOUNT, Account
 
-EMPTY = Account(0, 0, EMPTY_CODE_HASH)
+EMPTY = NO_ACCOUNT
 """An empty or absent account: https://eips.ethereum.org/EIPS/eip-161."""
 
 Slot = tuple[int, int, int]

@@ -29,6 +29,8 @@ from evm.tracers.frames import CREATIONS, CallFrame, FrameLog
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from eth_typing import Address
+
     from evm.context import BlockContext, Entry, TransactionContext
     from evm.frame import Frame
     from evm.instructions.kinds import Operation
@@ -111,7 +113,9 @@ class Watcher:
         # Authorizations may change the receiver's delegate. geth looks up the previous
         # one. A simulated call may have authorizations under a fork without delegations.
         if state.fork.has_delegations:
-            delegate = delegate_of(state.get_code(transaction.to))
+            receiver = state.world.account(transaction.to)
+            code = b"" if receiver is None else state.world.code(receiver.code_hash)
+            delegate = delegate_of(code)
             if delegate is not None:
                 accounts.add(delegate)
         for authorization in transaction.authorization_list:
@@ -223,7 +227,8 @@ class WatchedFrame(MessageCall):
         watcher.enter(frame)
         child = super().run_child(name, message)
         watcher.conclude(frame, child)
-        frame.gas_used = message.gas - child.gas_remaining
+        # State gas may have been returned to a frame that had spilled it.
+        frame.gas_used = max(0, message.gas - child.gas_remaining)
         watcher.exit(frame)
         return child
 
@@ -251,10 +256,10 @@ class WatchedFrame(MessageCall):
         """Report a creation in a static call, which geth looks up before it fails."""
         self.watcher.add_creation(address)
 
-    def log(self, topics: tuple[bytes, ...], data: bytes) -> None:
+    def log(self, address: Address, topics: tuple[bytes, ...], data: bytes) -> None:
         """Add a log, and report it."""
-        super().log(topics, data)
-        self.watcher.log(self.message.storage_address, topics, data)
+        super().log(address, topics, data)
+        self.watcher.log(address, topics, data)
 
     def destroy(self, beneficiary: bytes, balance: int) -> None:
         """Report a SELFDESTRUCT."""

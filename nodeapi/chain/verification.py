@@ -10,6 +10,7 @@ import sha3
 from eth_typing import Hash32
 
 from evm import rlp
+from evm.block_access_list import GAS_PER_LIST_ITEM
 from evm.changes import Changes
 from evm.errors import InvalidBlock
 from evm.execution import Outcome, execute_block
@@ -157,6 +158,17 @@ def _check_outcome(header: Header, outcome: Outcome) -> None:
             header.requests_hash,
             requests_hash(outcome.requests),
         )
+    access_list, limit = outcome.access_list, header.gas_limit // GAS_PER_LIST_ITEM
+    if access_list is not None:
+        _check(
+            header,
+            "block access list hash",
+            header.block_access_list_hash,
+            access_list.hash,
+        )
+        if access_list.items > limit:
+            reason = f"{access_list.items} accounts and slots exceed {limit}"
+            raise InvalidBlock(header, "block access list", reason=reason)
 
 
 def _check(header: Header, field: str, promised: object, found: object) -> None:
