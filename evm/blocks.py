@@ -10,8 +10,10 @@ from typing import Any
 from eth_typing import Address
 
 from evm import rlp
+from evm.errors import InvalidBlock
 from evm.headers import Header, decode_header, header_from_items
 from evm.rlp import RlpError, decode_bytes, decode_int
+from evm.signatures import keccak
 from evm.transactions import Transaction, decode_transaction
 
 
@@ -109,6 +111,36 @@ def decode_block(raw: bytes) -> Block:
     except RlpError as error:
         raise RlpError(f"header: {error}") from error
     return _decode_parts(header, parts[1:])
+
+
+_LIST_HASH = 21
+"""Index of a header's field with the hash of the access list."""
+
+
+def without_access_list(raw: bytes) -> bytes:
+    """Return the RLP of an exported block in the form in which nodes send it.
+
+    From Amsterdam on, `geth export` adds the block's access list as a fifth part, if it
+    is known. Other blocks are returned unchanged.
+
+    Raises: InvalidBlock if the header does not have the list's hash; RlpError.
+
+    Source: go-ethereum v1.17.10, cmd/utils/cmd.go `exportBlock`
+    """
+    parts = rlp.list_items(raw)
+    if len(parts) != 5:
+        return raw
+    # Headers of later forks can't be decoded, but have this field as well.
+    fields = rlp.list_items(parts[0])
+    promised = rlp.decode(fields[_LIST_HASH]) if len(fields) > _LIST_HASH else None
+    found = keccak(parts[4])
+    if promised is None:
+        header, reason = decode_header(parts[0]), "the header has no hash of it"
+        raise InvalidBlock(header, "access list", reason=reason)
+    if promised != found:
+        header = decode_header(parts[0])
+        raise InvalidBlock(header, "block access list hash", found, promised)
+    return rlp.wrap_list(b"".join(parts[:4]))
 
 
 def decode_body(header: Header, body: bytes) -> Block:

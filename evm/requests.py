@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 DEPOSIT_REQUEST_TYPE = b"\x00"
 WITHDRAWAL_REQUEST_TYPE = b"\x01"
 CONSOLIDATION_REQUEST_TYPE = b"\x02"
+BUILDER_DEPOSIT_REQUEST_TYPE = b"\x03"
+BUILDER_EXIT_REQUEST_TYPE = b"\x04"
 
 WITHDRAWAL_REQUEST_ADDRESS = Address(
     bytes.fromhex("00000961ef480eb55e80d19ad83579a64c007002")
@@ -26,6 +28,16 @@ CONSOLIDATION_REQUEST_ADDRESS = Address(
 )
 """Predeploy of https://eips.ethereum.org/EIPS/eip-7251."""
 
+BUILDER_DEPOSIT_ADDRESS = Address(
+    bytes.fromhex("0000bff46984e3725691fa540a8c7589300d8282")
+)
+"""Contract of builders' deposits: https://eips.ethereum.org/EIPS/eip-8282."""
+
+BUILDER_EXIT_ADDRESS = Address(
+    bytes.fromhex("000064d678505ad48f8ccb093bc65613800e8282")
+)
+"""Contract of builders' exits: https://eips.ethereum.org/EIPS/eip-8282."""
+
 QUEUES = {
     WITHDRAWAL_REQUEST_TYPE: WITHDRAWAL_REQUEST_ADDRESS,
     CONSOLIDATION_REQUEST_TYPE: CONSOLIDATION_REQUEST_ADDRESS,
@@ -33,10 +45,10 @@ QUEUES = {
 """Request type → the system contract that keeps the requests, in order."""
 
 BUILDER_QUEUES = {
-    b"\x03": Address(bytes.fromhex("0000bff46984e3725691fa540a8c7589300d8282")),
-    b"\x04": Address(bytes.fromhex("000064d678505ad48f8ccb093bc65613800e8282")),
+    BUILDER_DEPOSIT_REQUEST_TYPE: BUILDER_DEPOSIT_ADDRESS,
+    BUILDER_EXIT_REQUEST_TYPE: BUILDER_EXIT_ADDRESS,
 }
-"""The same for builders' deposits and exits: https://eips.ethereum.org/EIPS/eip-8282."""
+"""The same from Amsterdam on, in addition."""
 
 _DEPOSIT_EVENT = bytes.fromhex(
     "649bbc62d0e31342afea4e5cd82d4049e7e1ee912fc0889aa790803be39038c5"

@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from evm.transactions import Transaction
     from nodeapi.chain.state_reader import CachedState, Slot
 
-PRAGUE_FIELDS = 21
-"""Number of header fields from Prague on."""
-
 AMSTERDAM_FIELDS = 23
+"""Number of header fields from Amsterdam on."""
 
 
 class Lookahead:
@@ -43,8 +41,8 @@ class Lookahead:
     def decode(self, raw: bytes) -> Block:
         """Decode a block.
 
-        Raises: RlpError if it is malformed; UnsupportedFork for a block of Amsterdam or a
-            later fork.
+        Raises: RlpError if it is malformed; UnsupportedFork for a block of a fork after
+            Amsterdam that has more header fields.
         """
         if self._block is not None and raw is self._raw:
             return self._block
@@ -83,21 +81,14 @@ class Lookahead:
 
 
 def _refuse_later_fork(raw: bytes) -> None:
-    """Raise UnsupportedFork if a header has more fields than before Amsterdam.
-
-    Files that geth exports have the block's access list as a fifth part.
+    """Raise UnsupportedFork if a header has more fields than those of Amsterdam.
 
     Raises: RlpError.
-
-    Source: EIP-7928, EIP-7843; go-ethereum v1.17.10, core/types/block.go
     """
     fields = rlp.list_items(rlp.list_items(raw)[0])
-    if len(fields) > PRAGUE_FIELDS:
+    if len(fields) > AMSTERDAM_FIELDS:
         number = rlp.decode_int(rlp.decode(fields[8]), 8)
-        is_amsterdam = len(fields) == AMSTERDAM_FIELDS
-        name = (
-            "amsterdam" if is_amsterdam else f"a fork with {len(fields)} header fields"
-        )
+        name = f"a fork with {len(fields)} header fields"
         raise UnsupportedFork(name, f"block {number}")
 
 

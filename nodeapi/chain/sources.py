@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from evm.blocks import without_access_list
 from evm.rlp import read_items
 
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -45,8 +46,11 @@ class BlockFile:
     def open(self) -> Iterator[Iterator[bytes]]:
         """Yield an iterator over the blocks, each as RLP.
 
-        The iterator raises RlpError if the file is truncated or not RLP, and EOFError
-        or OSError (BadGzipFile) if the compressed data is truncated or invalid.
+        Access lists of blocks are compared with the headers, and left out.
+
+        The iterator raises InvalidBlock if a block has another access list than its
+        header says, RlpError if the file is truncated or not RLP, and EOFError or
+        OSError (BadGzipFile) if the compressed data is truncated or invalid.
         """
         with self._path.open("rb") as file:
             self._file = file
@@ -54,9 +58,9 @@ class BlockFile:
             file.seek(0)
             if is_gzip:
                 with gzip.open(file, "rb") as unpacked:
-                    yield read_items(cast(BinaryIO, unpacked))
+                    yield map(without_access_list, read_items(cast(BinaryIO, unpacked)))
             else:
-                yield read_items(file)
+                yield map(without_access_list, read_items(file))
 
     @property
     def position(self) -> int:

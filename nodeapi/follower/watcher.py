@@ -479,14 +479,10 @@ def fork_name(first: LaterFork, config: ChainConfig, forks: ForkCheck) -> str:
     """Return the name of a fork, or a description.
 
     first: the first block of the fork. forks: the upstream's schedule.
-
-    Source: EIP-7928, whose header member Amsterdam introduces
     """
     for fork in config.unknown_forks:
         if fork.is_active(first.number, first.timestamp):
             return fork.name
-    if "blockAccessListHash" in first.members:
-        return "amsterdam"
     scheduled = forks.unsupported
     if scheduled is not None and scheduled.time <= first.timestamp:
         return scheduled.name or f"the fork at {date(scheduled.time)}"

@@ -51,7 +51,7 @@ def verified(raw: bytes, wanted_hash: bytes) -> bytes:
     the header's roots. Rules of the forks are not checked.
 
     Raises: WrongBlock; UnsupportedBlock if the header has the hash, but not the format of
-        a fork up to Osaka.
+        a fork up to Amsterdam.
     """
     try:
         parts = rlp.list_items(raw)
@@ -389,6 +389,8 @@ _LATER_HEADER: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "excess_blob_gas": _header_number("excessBlobGas"),
     "parent_beacon_root": ("parentBeaconBlockRoot", hash32),
     "requests_hash": ("requestsHash", hash32),
+    "block_access_list_hash": ("blockAccessListHash", hash32),
+    "slot_number": _header_number("slotNumber"),
 }
 """The same for fields that forks added. Before its fork, a member is absent or null."""
 

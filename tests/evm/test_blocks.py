@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -12,10 +13,13 @@ from evm.blocks import (
     decode_body,
     encode_block,
     encode_body,
+    without_access_list,
 )
+from evm.errors import InvalidBlock
 from evm.rlp import RlpError
+from evm.signatures import keccak
 from evm.signing import sign_transaction
-from tests.evm.test_headers import HEADER, SHANGHAI
+from tests.evm.test_headers import AMSTERDAM, HEADER, SHANGHAI
 from tests.evm.test_transactions import FIELDS, KEY
 from tests.support import execution_apis
 
@@ -84,6 +88,30 @@ def test_blocks_have_three_or_four_parts():
         decode_body(HEADER, rlp.encode([[]]))
     with pytest.raises(RlpError):
         decode_block(encode_block(BLOCK)[:-1])
+
+
+def exported(header, access_list):
+    """Return a block with its access list, and without it."""
+    raw = encode_block(Block(header, TRANSACTIONS, (), ()))
+    whole = rlp.encode([*rlp.decode(raw), access_list])
+    return whole, raw
+
+
+def test_access_list_of_an_exported_block_is_compared_and_left_out():
+    access_list = [[b"\x01" * 20, [], [b"\x07"], [], [], []]]
+    list_hash = keccak(rlp.encode(access_list))
+    header = replace(AMSTERDAM, block_access_list_hash=list_hash)
+    whole, raw = exported(header, access_list)
+    assert without_access_list(whole) == raw
+    assert without_access_list(raw) == raw
+    with pytest.raises(InvalidBlock) as caught:
+        without_access_list(exported(AMSTERDAM, access_list)[0])
+    assert str(caught.value) == (
+        f"block 7 (0x{AMSTERDAM.hash.hex()}): block access list hash: expected "
+        f"0x{list_hash.hex()}, got 0x{AMSTERDAM.block_access_list_hash.hex()}"
+    )
+    with pytest.raises(InvalidBlock, match="access list: the header has no hash of it"):
+        without_access_list(exported(SHANGHAI, access_list)[0])
 
 
 @given(st.data())

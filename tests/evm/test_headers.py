@@ -36,6 +36,9 @@ CANCUN = dataclasses.replace(
     SHANGHAI, blob_gas_used=0, excess_blob_gas=0, parent_beacon_root=ZERO_HASH
 )
 PRAGUE = dataclasses.replace(CANCUN, requests_hash=b"\x04" * 32)
+AMSTERDAM = dataclasses.replace(
+    PRAGUE, block_access_list_hash=EMPTY_UNCLES_HASH, slot_number=9
+)
 
 
 def test_constants_are_the_hashes_of_nothing():
@@ -43,7 +46,9 @@ def test_constants_are_the_hashes_of_nothing():
     assert keccak(rlp.encode(b"")) == EMPTY_TRIE_ROOT
 
 
-@pytest.mark.parametrize("header", [HEADER, LONDON, SHANGHAI, CANCUN, PRAGUE])
+@pytest.mark.parametrize(
+    "header", [HEADER, LONDON, SHANGHAI, CANCUN, PRAGUE, AMSTERDAM]
+)
 def test_header_of_each_fork_survives_its_encoding(header):
     decoded = decode_header(header.encode())
     assert decoded == header
@@ -51,14 +56,14 @@ def test_header_of_each_fork_survives_its_encoding(header):
 
 
 def test_every_field_changes_the_hash():
-    hashes = {PRAGUE.hash}
-    for field in dataclasses.fields(PRAGUE):
+    hashes = {AMSTERDAM.hash}
+    for field in dataclasses.fields(AMSTERDAM):
         if field.name == "hash":
             continue
-        value = getattr(PRAGUE, field.name)
+        value = getattr(AMSTERDAM, field.name)
         other = value + 1 if isinstance(value, int) else b"\xff" + value[1:]
-        hashes.add(dataclasses.replace(PRAGUE, **{field.name: other}).hash)
-    assert len(hashes) == 1 + 21
+        hashes.add(dataclasses.replace(AMSTERDAM, **{field.name: other}).hash)
+    assert len(hashes) == 1 + 23
 
 
 def test_later_field_without_an_earlier_one_is_an_error():
@@ -66,10 +71,10 @@ def test_later_field_without_an_earlier_one_is_an_error():
         dataclasses.replace(HEADER, withdrawals_root=EMPTY_TRIE_ROOT)
 
 
-@pytest.mark.parametrize("count", [0, 14, 18, 19, 22])
+@pytest.mark.parametrize("count", [0, 14, 18, 19, 22, 24])
 def test_other_numbers_of_fields_are_refused(count):
-    items = [*PRAGUE.items(), b""][:count]
-    with pytest.raises(RlpError, match="15, 16, 17, 20 or 21 fields"):
+    items = [*AMSTERDAM.items(), b""][:count]
+    with pytest.raises(RlpError, match="15, 16, 17, 20, 21 or 23 fields"):
         decode_header(rlp.encode(items))
 
 
@@ -87,10 +92,12 @@ def test_other_numbers_of_fields_are_refused(count):
         (15, b"\x00"),
         (16, b""),
         (20, b"\x01"),
+        (21, b"\x01"),
+        (22, b"\x01" * 9),
     ],
 )
 def test_fields_of_another_form_are_refused(place, item):
-    items = PRAGUE.items()
+    items = AMSTERDAM.items()
     items[place] = item
     with pytest.raises(RlpError):
         decode_header(rlp.encode(items))

@@ -16,6 +16,7 @@ from django.core.management import CommandError, call_command
 from evm import rlp
 from evm.blocks import Block as EvmBlock
 from evm.blocks import decode_block, encode_block
+from evm.headers import EMPTY_UNCLES_HASH
 from evm.public import PUBLIC_NETWORKS
 from networks.models import Network
 from networks.services import create_network
@@ -382,26 +383,36 @@ def test_the_audit_reports_every_block(
 def test_blocks_before_a_fork_that_we_lack_are_imported(tmp_path: Path) -> None:
     genesis = sample.genesis()
     last = decode_block(sample.raw_blocks()[-1]).header
-    genesis["config"]["amsterdamTime"] = last.timestamp
+    genesis["config"]["futureTime"] = last.timestamp
     path = tmp_path / "genesis.json"
     path.write_text(json.dumps(genesis))
     told = refusal(sample.CHAIN_FILE, genesis=path)
-    assert told == f"block {last.number} needs amsterdam, which is not supported"
+    assert told == f"block {last.number} needs future, which is not supported"
     assert Network.objects.get().head_number == last.number - 1
-    assert Network.objects.get().genesis["config"]["amsterdamTime"] == last.timestamp
+    assert Network.objects.get().genesis["config"]["futureTime"] == last.timestamp
 
 
 def test_a_file_is_read_up_to_the_first_block_of_a_later_fork(write: Any) -> None:
-    """geth exports Amsterdam's blocks with their access list as a fifth part."""
     raw = sample.raw_blocks()[:5]
     block = decode_block(raw[-1])
     items = [*block.header.items()[:8], rlp.encode_int(5), *block.header.items()[9:]]
     items += [bytes(32)] * (21 - len(items))
-    header = rlp.encode([*items, bytes(32), rlp.encode_int(7)])
+    header = rlp.encode([*items, EMPTY_UNCLES_HASH, rlp.encode_int(7), bytes(32)])
     parts = [header, *rlp.list_items(raw[-1])[1:3], b"\xc0", b"\xc0"]
     path = write("chain.rlp", b"".join(raw[:4]) + rlp.wrap_list(b"".join(parts)))
-    assert refusal(path) == "block 5 needs amsterdam, which is not supported"
+    told = refusal(path)
+    assert told == "block 5 needs a fork with 24 header fields, which is not supported"
     assert Network.objects.get().head_number == 4
+
+
+def test_an_access_list_that_the_header_does_not_have_is_refused(write: Any) -> None:
+    raw = sample.raw_blocks()[:3]
+    parts = [*rlp.list_items(raw[-1])[:3], b"\xc0", b"\xc0"]
+    path = write("chain.rlp", b"".join(raw[:2]) + rlp.wrap_list(b"".join(parts)))
+    told = refusal(path)
+    assert told.startswith("block 3 (0x")
+    assert told.endswith("): access list: the header has no hash of it")
+    assert Network.objects.get().head_number == 2
 
 
 def test_future_forks_of_a_public_network_are_replaced_by_the_built_in_ones(

@@ -16,7 +16,6 @@ from psycopg import sql
 from sha3 import keccak_256
 
 from evm import rlp
-from evm.headers import EMPTY_UNCLES_HASH
 from networks.services import add_upstream
 from nodeapi.chain.database import importer_connection
 from nodeapi.follower import follower, importing, pool
@@ -295,25 +294,21 @@ def test_the_lock_is_lost(start_node: StartNode) -> None:
     assert chains.rows(SLUG) == chains.rows("straight")
 
 
-def add_amsterdam(node: Simulator, first: int) -> None:
-    """Make a node send headers with Amsterdam's members from a block on."""
+def add_later_fork(node: Simulator, first: int) -> None:
+    """Make a node send headers with an unknown member from a block on."""
     for name in ("eth_getBlockByNumber", "eth_getBlockByHash"):
         node.server.methods[name] = partial(
-            _amsterdam, node.server.methods[name], first
+            _later_fork, node.server.methods[name], first
         )
 
 
-def _amsterdam(method: Callable[..., Any], first: int, name: str, full: bool) -> Any:
+def _later_fork(method: Callable[..., Any], first: int, name: str, full: bool) -> Any:
     found = method(name, full)
     if found is None or int(found["number"], 16) < first:
         return found
-    items = [*header_of(found).items(), EMPTY_UNCLES_HASH, rlp.encode_int(7)]
+    items = [*header_of(found).items(), rlp.encode_int(7)]
     block_hash = keccak_256(rlp.encode(items)).hexdigest()
-    return found | {
-        "hash": f"0x{block_hash}",
-        "blockAccessListHash": f"0x{EMPTY_UNCLES_HASH.hex()}",
-        "slotNumber": "0x7",
-    }
+    return found | {"hash": f"0x{block_hash}", "laterNumber": "0x7"}
 
 
 @pytest.mark.parametrize("is_scheduled", [True, False])
@@ -325,15 +320,17 @@ def test_a_fork_that_this_version_lacks(
     genesis = genesis_of()
     node = start_node(chain)
     if is_scheduled:
-        genesis["config"]["amsterdamTime"] = chain.blocks[150].header.timestamp
+        genesis["config"]["futureTime"] = chain.blocks[150].header.timestamp
+        name = "future"
     else:
-        add_amsterdam(node, 151)
+        add_later_fork(node, 151)
+        name = "a fork with the members laterNumber"
     net = Net(node, scheme="ws", genesis=genesis)
     latest = ("eth_getBlockByNumber", ["latest", False])
     with net.followed():
         net.wait_for(chain.blocks[149])
-        net.wait_for_alarm("block 151 needs amsterdam, which is not supported")
-        status = net.wait_for_error(0, "block 151 needs amsterdam")
+        net.wait_for_alarm(f"block 151 needs {name}, which is not supported")
+        status = net.wait_for_error(0, f"block 151 needs {name}")
         assert (status.head_number, status.errors) == (160, 0)
         assert net.quarantined() == []
         assert node.server.calls.count(latest) == 1
@@ -350,11 +347,11 @@ def test_a_fork_that_only_one_upstream_has_reached(start_node: StartNode) -> Non
     chain = grow(small_chain(), 8)
     ahead, behind = start_node(chain), start_node(chain)
     behind.show(chain, 4)
-    add_amsterdam(ahead, 7)
+    add_later_fork(ahead, 7)
     net = Net(ahead, behind)
     with net.followed():
         net.wait_for(chain.blocks[5])
-        net.wait_for_error(0, "block 7 needs amsterdam")
+        net.wait_for_error(0, "block 7 needs a fork with the members laterNumber")
         assert net.status().alarm == ""
         net.wait_for(behind.show(grow(chain.fork(), 1, "other")))
         assert net.status().alarm == ""

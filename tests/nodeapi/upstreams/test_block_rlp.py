@@ -38,7 +38,7 @@ from nodeapi.upstreams.errors import (
     WrongBlock,
 )
 from samples.builder import uncles_hash
-from tests.evm.test_headers import CANCUN, HEADER, LONDON, PRAGUE, SHANGHAI
+from tests.evm.test_headers import AMSTERDAM, CANCUN, HEADER, LONDON, PRAGUE, SHANGHAI
 from tests.evm.test_transactions import FIELDS, KEY
 from tests.golden import recording
 from tests.golden.chains import CHAINS
@@ -122,6 +122,7 @@ BLOCKS = {
     "Shanghai": sealed(SHANGHAI, withdrawals=()),
     "Cancun": sealed(CANCUN, withdrawals=WITHDRAWALS),
     "Prague": sealed(PRAGUE, withdrawals=WITHDRAWALS),
+    "Amsterdam": sealed(AMSTERDAM, withdrawals=WITHDRAWALS),
 }
 FULL = case_of(BLOCKS["Prague"])
 UNCLED = case_of(BLOCKS["Frontier"])
@@ -390,10 +391,10 @@ def test_consistent_lies_are_refused():
 
 
 def test_members_of_a_later_fork_are_named():
-    document = FULL.document | {"blockAccessListHash": "0x" + "11" * 32}
+    document = FULL.document | {"laterHash": "0x" + "11" * 32}
     assert header_of(document).hash == FULL.hash  # it may be no part of the header
     document["stateRoot"] = "0x" + "00" * 32
-    with pytest.raises(WrongBlock, match="unknown members blockAccessListHash"):
+    with pytest.raises(WrongBlock, match="unknown members laterHash"):
         header_of(document)
 
 
@@ -475,7 +476,7 @@ def test_block_without_withdrawals_has_no_part_for_them():
 
 
 def test_authentic_header_of_a_later_fork_is_unsupported():
-    items = [*PRAGUE.items(), b"\x05" * 32]
+    items = [*AMSTERDAM.items(), b"\x05" * 32]
     raw = joined(rlp.encode(items), b"\xc0", b"\xc0", b"\xc0")
     with pytest.raises(UnsupportedBlock, match="header: "):
         verified(raw, keccak(rlp.encode(items)))
