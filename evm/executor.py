@@ -197,7 +197,8 @@ class Executor:
         context = TransactionContext(
             transaction.sender, self.gas_price, transaction.blob_versioned_hashes
         )
-        snapshot, error = state.world.record(), None
+        snapshot = state.world.record()
+        error: FrameError | None = None
         try:
             # The refund is kept if the frame fails.
             context.effects.refund = apply_authorizations(state, transaction, meter)
@@ -241,7 +242,11 @@ class Executor:
 
         Raises: OutOfGas, from Amsterdam on (EIP-2780).
         """
-        state, transaction, prices = self.state, self.transaction, self.state.fork.prices
+        state, transaction, prices = (
+            self.state,
+            self.transaction,
+            self.state.fork.prices,
+        )
         world, to, delegate = state.world, transaction.to, None
         is_create = to == CREATE_ADDRESS
         receiver = contract_address(transaction.sender, self.nonce) if is_create else to
@@ -269,7 +274,9 @@ class Executor:
         if to == CREATE_ADDRESS:
             created = contract_address(sender, self.nonce)
             return Message(gas, to, sender, value, b"", code, create_address=created)
-        return Message(gas, to, sender, value, transaction.data, code, delegate=delegate)
+        return Message(
+            gas, to, sender, value, transaction.data, code, delegate=delegate
+        )
 
     def _warm_up(self) -> None:
         """Mark the initially warm addresses and slots (EIP-2929, EIP-2930)."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from evm.rules.fork import Fork
     from evm.transactions import AccessList, Authorization
 
+
 class Executable(Protocol):
     """A transaction, or a call that is executed like one."""
 

@@ -98,9 +98,7 @@ def exchange(frame: Frame) -> None:
     if 81 < byte < 128:
         raise InvalidOpcode(f"EXCHANGE (operand: 0x{byte:02x})")
     row, column = divmod(byte ^ 143, 16)
-    first, second = (
-        (row + 1, column + 1) if row < column else (column + 1, 29 - row)
-    )
+    first, second = (row + 1, column + 1) if row < column else (column + 1, 29 - row)
     if len(values) <= second:
         raise StackUnderflow(len(values), second + 1)
     # OPERATION

@@ -223,6 +223,8 @@ def log(frame: Frame, topics: int) -> None:
     words = tuple([values.pop().to_bytes(32, "big") for _ in range(topics)])
     if size:
         frame.grow(start + size)
-    frame.log(frame.message.storage_address, words, bytes(frame.memory[start : start + size]))
+    frame.log(
+        frame.message.storage_address, words, bytes(frame.memory[start : start + size])
+    )
     # PROGRAM COUNTER
     frame.pc += 1

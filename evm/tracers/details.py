@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from eth_typing import Hash32
 
+from evm.addresses import SYSTEM_ADDRESS
 from evm.tracers.frames import CallFrame, FrameLog
 from evm.tracers.touched import EMPTY, Slot, TouchedAccount
 from evm.world import Account
@@ -37,6 +38,7 @@ _INTRODUCED: dict[str, Iterable[int]] = {
     "cancun": (0x0A,),
     "prague": range(0x0B, 0x12),
     "osaka": (0x100,),
+    "amsterdam": (),
 }
 """Forks in order, and the contracts that each introduced.
 
@@ -57,6 +59,8 @@ _NUMBERS = {name: number for number, name in enumerate(FORK_NAMES)}
 """Fork → number in stored details. New forks are appended."""
 
 _BALANCE, _NONCE, _CODE, _DESTROYED, _WAS_EMPTY, _SLOTS = 1, 2, 4, 8, 16, 32
+_PROTOCOL_LOG = 8
+"""Added to the number of topics if the log is no contract's (EIP-7708)."""
 _UNCHANGED = 0xFF
 """Marks an unchanged slot, in place of the length of its new value."""
 
@@ -72,7 +76,8 @@ def encode_logs(fork_name: str, top: CallFrame | None) -> bytearray:
 
     The caller appends the touched accounts with `encode_account`, sorted by address.
     """
-    out = bytearray((_NUMBERS.get(fork_name, len(FORK_NAMES) - 1),))
+    # A blob-parameter-only fork has Osaka's contracts.
+    out = bytearray((_NUMBERS.get(fork_name, _NUMBERS["osaka"]),))
     logs = [] if top is None else standing_logs(top)
     _number(out, len(logs))
     if logs:
@@ -135,10 +140,13 @@ def _log(out: bytearray, number: int, log: FrameLog, first: int) -> None:
         log.topics,
         log.data,
     )
+    kind = len(topics)
+    if log.address == SYSTEM_ADDRESS:
+        kind += _PROTOCOL_LOG
     if number < 0x80 and position < 0x80 and index < 0x80:
-        out += bytes((number, position, index, len(topics)))
+        out += bytes((number, position, index, kind))
     else:
-        for value in (number, position, index, len(topics)):
+        for value in (number, position, index, kind):
             _number(out, value)
     for topic in topics:
         word = topic.lstrip(b"\x00")
@@ -239,9 +247,9 @@ class Details:
         frames = [] if top is None else [frame for frame, _ in _frames(top)]
         executing = _executing(frames)
         for _ in range(count):
-            number, position, index = (self._number() for _ in range(3))
+            number, position, index, kind = (self._number() for _ in range(4))
             topics = tuple(
-                [self._word().to_bytes(32, "big") for _ in range(self._number())]
+                [self._word().to_bytes(32, "big") for _ in range(kind % _PROTOCOL_LOG)]
             )
             size = self._number()
             data = (
@@ -251,7 +259,8 @@ class Details:
                 continue
             if number >= len(frames):
                 raise Damaged(f"there is no frame {number}")
-            log = FrameLog(executing[number], topics, data, first + index, position)
+            address = executing[number] if kind < _PROTOCOL_LOG else SYSTEM_ADDRESS
+            log = FrameLog(address, topics, data, first + index, position)
             frames[number].add_log(log)
 
     def complete(self, known: Iterable[TouchedAccount]) -> list[TouchedAccount]:

