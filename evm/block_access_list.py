@@ -54,21 +54,21 @@ class EncodedAccessList(NamedTuple):
 class BlockAccessList:
     """The changes of a block in execution, by account."""
 
-    def __init__(self) -> None:
+    def __init__(self, world: World) -> None:
+        """world: before the block's first change."""
+        self._world = world
         self.index = 0
         """Of the part of the block that is being executed."""
         self._changes: defaultdict[Address, AccountChanges] = defaultdict(
             AccountChanges
         )
 
-    def add(
-        self, world: World, replaced: ReplacedAccounts, originals: Originals
-    ) -> None:
-        """Add the changes of the present index.
+    def add(self, replaced: ReplacedAccounts, originals: Originals) -> None:
+        """Add the changes of the present index, which are in the world.
 
-        world: after the changes. replaced, originals: the values before them.
+        replaced, originals: the values before them.
         """
-        index = self.index
+        index, world = self.index, self._world
         for address, before in replaced.items():
             after = world.account(address)
             if before == after:
@@ -87,11 +87,11 @@ class BlockAccessList:
                 slots = self._changes[address].slots
                 slots.setdefault(slot, {})[index] = value
 
-    def encode(self, world: World) -> EncodedAccessList:
-        """Return the list of the whole block. world: after the block."""
+    def encode(self) -> EncodedAccessList:
+        """Return the list of the whole block, at its end."""
         accounts: list[rlp.Item] = []
         count = 0
-        for address, slots in sorted(world.loaded()):
+        for address, slots in sorted(self._world.loaded()):
             changes = self._changes.get(address)
             if changes is None:
                 reads: list[rlp.Item] = [rlp.encode_int(slot) for slot in sorted(slots)]

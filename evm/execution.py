@@ -119,9 +119,9 @@ class BlockExecution:
         self.execution_gas = 0
         self.state_gas = 0
         self.blob_gas_used = 0
-        self._access_list = BlockAccessList()
+        self._access_list = BlockAccessList(world)
         if fork.has_block_access_list:
-            world.access_list = self._access_list
+            world.on_changes = self._access_list.add
 
     @property
     def state(self) -> State:
@@ -222,8 +222,8 @@ class BlockExecution:
             bloom |= receipt.bloom
         self._world.lock_changes()
         outcome = Outcome(self.receipts, self.gas_used, bloom, requests, records)
-        if self._world.access_list is not None:
-            outcome.access_list = self._access_list.encode(self._world)
+        if self._world.on_changes is not None:
+            outcome.access_list = self._access_list.encode()
         return outcome
 
     def dequeue_requests(self, address: Address) -> bytes:

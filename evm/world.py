@@ -14,9 +14,7 @@ from eth_typing import Address, Hash32
 from evm.changes import AccountValue, Changes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Iterator
-
-    from evm.block_access_list import BlockAccessList
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator
 
 EMPTY_CODE_HASH = Hash32(sha3.keccak_256(b"").digest())
 
@@ -77,8 +75,8 @@ class World:
         self._written: set[tuple[Address, int]] = set()
         self._cleared_slots: dict[Address, set[int]] = {}
         """Slots that were loaded before their contract was destroyed."""
-        self.access_list: BlockAccessList | None = None
-        """Is told what each transaction has changed."""
+        self.on_changes: Callable[[ReplacedAccounts, Originals], None] | None = None
+        """Is called with the values that each transaction has replaced."""
         self.always_warm: Container[bytes] = ()
         """Accounts whose first access costs no more: the precompiled contracts."""
         # State of one transaction:
@@ -105,7 +103,7 @@ class World:
 
     def lock_changes(self) -> None:
         """Begin a transaction. Earlier changes can't be undone any more."""
-        if self.access_list is not None:
+        if self.on_changes is not None:
             self.take_originals()
         self._journal.clear()
         self._original.clear()
@@ -126,8 +124,8 @@ class World:
         }
         originals, self._original = self._original, {}
         self._journal.clear()
-        if self.access_list is not None:
-            self.access_list.add(self, replaced, originals)
+        if self.on_changes is not None:
+            self.on_changes(replaced, originals)
         return replaced, originals
 
     # Accounts
