@@ -70,6 +70,22 @@ MAINNET_DEPOSIT_CONTRACT = Address(
 )
 
 
+class UnknownForkName(ValueError):
+    """Raised for a name that no fork has. `str` lists the names."""
+
+    def __init__(self, name: str) -> None:
+        known = ", ".join(LADDER)
+        super().__init__(f'unknown fork "{name}", the known ones are: {known}')
+
+
+def fork_by_name(name: str) -> Fork:
+    """Return mainnet's rules of a fork. Raises: UnknownForkName."""
+    fork = LADDER.get(name)
+    if fork is None:
+        raise UnknownForkName(name)
+    return fork
+
+
 class InvalidChainConfig(ValueError):
     """Raised when a genesis config contradicts itself."""
 
@@ -207,6 +223,22 @@ class ChainConfig:
                 f"block {number} follows the merge, but is before London"
             )
         return _active(self.time_forks, timestamp) or LADDER["paris"]
+
+    def named_fork(self, name: str) -> Fork:
+        """Return the rules of a fork, which need not be active or scheduled.
+
+        A fork that is not scheduled inherits the network's last blob parameters.
+
+        Raises: UnknownForkName.
+        """
+        for _, scheduled in (*self.time_forks, *self.block_forks):
+            if scheduled.name == name:
+                return scheduled
+        fork, last = fork_by_name(name), self.time_forks[-1:]
+        parameters = last[0][1].blob_parameters if last else None
+        if fork.has_blobs and parameters is not None:
+            return replace(fork, blob_parameters=parameters)
+        return fork
 
     def has_base_fee(self, number: int) -> bool:
         """Return whether the block with a number has a base fee, from London on."""

@@ -89,27 +89,61 @@ class CallBlock:
         """
         number = _either(overrides.number, self.number)
         timestamp = _either(overrides.time, self.timestamp)
-        is_merged = self.is_merged or overrides.prev_randao is not None
-        fork = self.config.fork_at(number, timestamp, is_merged=False)
-        is_merged = is_merged and fork.has_base_fee
-        if is_merged:
-            fork = self.config.fork_at(number, timestamp, is_merged)
+        if overrides.fork is None:
+            block = self._at(number, timestamp, overrides.prev_randao is not None)
+        else:
+            block = self.under(self.config.named_fork(overrides.fork))
         hashes = self.ancestor_hashes
         if number != self.number:
             hashes = _Shifted(hashes, number - self.number)
         return replace(
-            self,
-            fork=fork,
+            block,
             number=number,
             timestamp=timestamp,
-            is_merged=is_merged,
             coinbase=_either(overrides.fee_recipient, self.coinbase),
             gas_limit=_either(overrides.gas_limit, self.gas_limit),
             difficulty=_either(overrides.difficulty, self.difficulty),
-            mix_hash=_either(overrides.prev_randao, self.mix_hash),
-            base_fee=_either(overrides.base_fee_per_gas, self.base_fee),
-            blob_base_fee=_either(overrides.blob_base_fee, self.blob_base_fee),
+            mix_hash=_either(overrides.prev_randao, block.mix_hash),
+            base_fee=_either(overrides.base_fee_per_gas, block.base_fee),
+            blob_base_fee=_either(overrides.blob_base_fee, block.blob_base_fee),
+            slot_number=_either(overrides.slot_number, self.slot_number),
             ancestor_hashes=hashes,
+        )
+
+    def _at(self, number: int, timestamp: int, is_merged: bool) -> CallBlock:
+        """Return the block with the fork of another place.
+
+        is_merged: whether it is a merged block there, although it is none itself.
+
+        Raises: UnsupportedFork.
+        """
+        fork = self.config.fork_at(number, timestamp, is_merged=False)
+        is_merged = (self.is_merged or is_merged) and fork.has_base_fee
+        if is_merged:
+            fork = self.config.fork_at(number, timestamp, is_merged)
+        return replace(self, fork=fork, is_merged=is_merged)
+
+    def under(self, fork: Fork) -> CallBlock:
+        """Return the block with the rules of another fork.
+
+        The block keeps its fees. Properties that it lacks are 0. Without excess blob gas,
+        the base fee of blob gas is therefore 1 wei.
+        """
+        base_fee, blob_fee, mix_hash = None, None, self.mix_hash
+        if fork.has_base_fee:
+            base_fee = self.base_fee or 0
+        if fork.blob_parameters is not None:
+            fraction = fork.blob_parameters.base_fee_update_fraction
+            blob_fee = _either(self.blob_base_fee, blob_base_fee(0, fraction))
+        if fork.is_merged and not self.is_merged:
+            mix_hash = Hash32(bytes(32))  # that of a mined block is no random number
+        return replace(
+            self,
+            fork=fork,
+            is_merged=fork.is_merged,
+            base_fee=base_fee,
+            blob_base_fee=blob_fee,
+            mix_hash=mix_hash,
         )
 
     def context(self, *, is_free: bool) -> BlockContext:

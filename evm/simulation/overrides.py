@@ -57,6 +57,10 @@ class BlockOverrides:
     """Wei."""
     blob_base_fee: int | None = None
     """Wei."""
+    slot_number: int | None = None
+    """Of the beacon chain."""
+    fork: str | None = None
+    """The name of the fork whose rules apply in place of the block's own."""
     beacon_root: Hash32 | None = None
     withdrawals: tuple[Withdrawal, ...] | None = None
 

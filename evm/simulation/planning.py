@@ -167,7 +167,11 @@ def header_before_execution(
         difficulty = 0
     elif overrides.difficulty is not None:
         difficulty = overrides.difficulty
-    fork = config.fork_at(number, timestamp, is_merged=difficulty == 0)
+    if overrides.fork is None:
+        fork = config.fork_at(number, timestamp, is_merged=difficulty == 0)
+    else:
+        fork = config.named_fork(overrides.fork)
+        difficulty = 0 if fork.is_merged else difficulty
     # geth overrides the base fee even before London, where it has no effect on gas.
     base_fee = overrides.base_fee_per_gas
     if base_fee is None and fork.has_base_fee:
@@ -209,14 +213,25 @@ def header_before_execution(
         parent_beacon_root=_or(overrides.beacon_root, ZERO_HASH),
     )
     if fork.has_block_access_list:
-        slot = parent.slot_number
         header = replace(
             header,
             requests_hash=ZERO_HASH,
             block_access_list_hash=ZERO_HASH,
-            slot_number=None if slot is None else slot + 1,
+            slot_number=_slot_number(parent, overrides),
         )
     return header, fork
+
+
+def _slot_number(parent: Header, overrides: BlockOverrides) -> int | None:
+    """Return the slot number of a block, None if that of its parent is not known.
+
+    A fork in place of the block's own has the number 0 then.
+    """
+    if overrides.slot_number is not None:
+        return overrides.slot_number
+    if parent.slot_number is not None:
+        return parent.slot_number + 1
+    return None if overrides.fork is None else 0
 
 
 def _or(value: _T | None, default: _T) -> _T:

@@ -15,6 +15,7 @@ from typing import Any
 from eth_typing import Address
 
 from evm.blocks import Withdrawal
+from evm.chain_config import fork_by_name
 from evm.hexadecimal import to_hex
 from evm.simulation.arguments import CallArguments
 from evm.simulation.overrides import AccountOverride, BlockOverrides, StateOverrides
@@ -252,6 +253,13 @@ def _withdrawal(value: Any) -> Withdrawal:
     return Withdrawal(**{**_NO_WITHDRAWAL, **found})
 
 
+def fork_name(value: Any) -> str:
+    """Decode the name of a fork. Raises: ValueError, whose text lists the names."""
+    if type(value) is not str:
+        raise ValueError(go_mismatch(kind(value), "string"))
+    return fork_by_name(value).name
+
+
 BLOCK_FIELDS = {
     "Number": GoField("number", big),
     "Difficulty": GoField("difficulty", big),
@@ -261,9 +269,12 @@ BLOCK_FIELDS = {
     "PrevRandao": GoField("prev_randao", hash32),
     "BaseFeePerGas": GoField("base_fee_per_gas", big),
     "BlobBaseFee": GoField("blob_base_fee", big),
+    "SlotNumber": GoField("slot_number", uint64),
+    "Fork": GoField("fork", fork_name),
     "BeaconRoot": GoField("beacon_root", hash32),
     "Withdrawals": GoField("withdrawals", list_of(_withdrawal, "types.Withdrawals")),
 }
+"""`SlotNumber` and `Fork` are this service's own."""
 _BLOCK_NAMES = {field.name: name for name, field in BLOCK_FIELDS.items()}
 
 
@@ -285,6 +296,8 @@ def encode_block_overrides(overrides: BlockOverrides) -> dict[str, Any]:
             continue
         if ours == "withdrawals":
             found[name] = [encode_withdrawal(each) for each in value]
+        elif ours == "fork":
+            found[name] = value
         else:
             found[name] = to_hex(value) if isinstance(value, bytes) else hex(value)
     return found

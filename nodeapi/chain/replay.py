@@ -17,6 +17,7 @@ from evm.changes import Changes
 from evm.execution import BlockExecution
 from evm.executor import gas_price
 from evm.headers import ZERO_HASH
+from evm.simulation.block import CallBlock
 from evm.tracers.frame_events import Events, FrameEvents
 from evm.tracers.steps import StepTracer, TracedTransaction, TracerError
 from evm.world import World
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from evm.blocks import Block
     from evm.chain_config import ChainConfig
+    from evm.receipts import Receipt
     from evm.rules.fork import Fork
     from evm.transactions import Transaction
     from evm.world import StateReader
@@ -50,8 +52,15 @@ class Origin:
     state: StateReader
     """The parent's state."""
     ancestor_hashes: Iterable[Hash32]
-    """Hashes from the parent on, newest first. They are read when BLOCKHASH needs them.
-    """
+    """Hashes from the parent on, newest first. They are read when BLOCKHASH needs them,
+    perhaps more than once."""
+
+    def call_block(self, fork: Fork) -> CallBlock:
+        """Return the block as calls see it under the rules of a fork."""
+        block = CallBlock.of_header(
+            self.block.header, self.config, self.fork, self.ancestor_hashes
+        )
+        return block.under(fork)
 
 
 def find_origin(
@@ -83,7 +92,7 @@ def find_origin(
         config.fork_at(header.number, header.timestamp, is_merged),
         config,
         _state_after(branches, connection, network_id, parent),
-        _ancestor_hashes(branches, parent),
+        _AncestorHashes(branches, parent),
     )
 
 
@@ -103,8 +112,15 @@ def _state_after(
     return CachedState(OverlayState(state, changes))
 
 
-def _ancestor_hashes(branches: Branches, block: StoredBlock) -> Iterator[Hash32]:
-    yield from branches.ancestor_hashes(block, ANCESTORS_KEPT)
+@dataclass(frozen=True, slots=True)
+class _AncestorHashes:
+    """Hashes from a block on, newest first, which are read when they are needed."""
+
+    branches: Branches
+    block: StoredBlock
+
+    def __iter__(self) -> Iterator[Hash32]:
+        return iter(self.branches.ancestor_hashes(self.block, ANCESTORS_KEPT))
 
 
 class Replay:
@@ -150,10 +166,10 @@ class Replay:
         """Number of logs of all executed transactions."""
         return self._events.log_count
 
-    def skip(self) -> None:
-        """Execute the next transaction without a tracer."""
+    def skip(self) -> Receipt:
+        """Execute the next transaction without a tracer, and return its receipt."""
         self._catch_up()
-        self._execution.apply_transaction(next(self._transactions)[1])
+        return self._execution.apply_transaction(next(self._transactions)[1])
 
     def trace(self, tracer: StepTracer, timeout: float) -> None:
         """Execute the next transaction with a tracer.

@@ -21,7 +21,11 @@ from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.eth_headers import get_raw_transaction_by_hash
-from nodeapi.methods.trace_options import OPTIONS, TraceOptions
+from nodeapi.methods.trace_options import (
+    OPTIONS,
+    TRANSACTION_OPTIONS,
+    TraceOptions,
+)
 from nodeapi.results.answers import Answer, MaybeAnswer
 from nodeapi.schemas.blocks import BAD_BLOCKS
 from nodeapi.schemas.building import named
@@ -75,7 +79,7 @@ def trace_block_by_number(
 
 @registry.method(
     "debug_traceTransaction",
-    params=[_TRANSACTION_HASH, OPTIONS],
+    params=[_TRANSACTION_HASH, TRANSACTION_OPTIONS],
     result=named("trace", TRACER_RESULT),
     summary="Returns the trace of the transaction with a hash.",
     credits=10,

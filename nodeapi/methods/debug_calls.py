@@ -123,7 +123,8 @@ def _is_ours(name: str) -> bool:
             default=CallTraceOptions(),
             summary="The tracer and its options; the struct logger by default. Overrides of "
             "the state and the block. txIndex: the transaction of the block before which "
-            "the call is executed.",
+            "the call is executed. fork: the name of a fork by whose rules the call is "
+            "executed.",
             reads_text=True,
         ),
     ],
@@ -151,6 +152,8 @@ async def trace_call(
     }
     if options.index is not None:
         arguments["index"] = options.index
+    if options.trace.fork is not None:
+        arguments["fork"] = options.trace.fork
     return await run_trace(context, "traceCall", block_hash, arguments, options.trace)
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import orjson
 
+from evm.chain_config import fork_by_name
 from evm.tracers.erc7562 import IGNORED_OPCODES
 from evm.tracers.native import (
     CALL,
@@ -34,7 +35,7 @@ from jsonrpc.text import kind, parse_exactly
 from nodeapi.encoding import MAX_INDEX, index
 from nodeapi.go import decoding
 from nodeapi.go.decoding import Field
-from nodeapi.schemas.traces import TRACE_OPTIONS
+from nodeapi.schemas.traces import TRACE_OPTIONS, TRANSACTION_TRACE_OPTIONS
 from nodeapi.tracing.jobs import (
     Executed,
     JavaScriptProgram,
@@ -65,6 +66,7 @@ class TraceOptions:
 
     timeout: seconds for each transaction, or None for the default.
     first, last: indices of the first and last transaction, both included.
+    fork: the name of the fork in place of the block's own, or None.
     names: all used tracers, by their names in entitlements.
     """
 
@@ -72,6 +74,7 @@ class TraceOptions:
     timeout: float | None = None
     first: int = 0
     last: int = MAX_INDEX
+    fork: str | None = None
     names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -113,8 +116,9 @@ _OPTIONS = {
     "limit": Field("TraceConfig.Config.Limit", "int"),
     "fromTx": Field("TraceConfig.FromTx"),
     "toTx": Field("TraceConfig.ToTx"),
+    "fork": Field("TraceConfig.Fork", "string"),
 }
-"""`fromTx` and `toTx` are this service's own."""
+"""`fromTx`, `toTx` and `fork` are this service's own."""
 
 _CONFIG = "tracerconfig"
 """The option's name: capitals do not matter."""
@@ -229,14 +233,15 @@ def _decode(value: Any) -> TraceOptions:
     if first > last:
         raise ValueError(f"fromTx {first} is greater than toTx {last}")
     struct_log = _struct_log(given)
+    fork = fork_by_name(given["fork"]).name if "fork" in given else None
     try:
         timeout = decoding.duration(given["timeout"]) if "timeout" in given else None
         if "tracer" not in given:
-            return TraceOptions(struct_log, timeout, first, last)
+            return TraceOptions(struct_log, timeout, first, last, fork)
         tracer = _tracer(given["tracer"], _tracer_config(value))
     except ValueError as error:
         raise BadTracerConfig(str(error)) from error
-    return TraceOptions(tracer, timeout, first, last)
+    return TraceOptions(tracer, timeout, first, last, fork)
 
 
 def _tracer_config(value: dict[str, Any]) -> Any:
@@ -356,9 +361,28 @@ def _well_formed(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-OPTIONS = Param(
+def block_trace_options(value: Any, source: Text | None = None) -> TraceOptions:
+    """Parse the options of a block's traces. Raises: as `trace_options`."""
+    options = trace_options(value, source)
+    if options.fork is not None:
+        raise ValueError("fork is an option of traces of single transactions and calls")
+    return options
+
+
+TRANSACTION_OPTIONS = Param(
     "options",
     trace_options,
+    TRANSACTION_TRACE_OPTIONS,
+    required=False,
+    default=DEFAULT,
+    summary="The tracer and its options; the struct logger by default. fork: the name of a "
+    "fork by whose rules the transaction is executed.",
+    reads_text=True,
+)
+
+OPTIONS = Param(
+    "options",
+    block_trace_options,
     TRACE_OPTIONS,
     required=False,
     default=DEFAULT,

@@ -121,7 +121,7 @@ def _transaction(context: Context, place: Place, options: TraceOptions) -> Maybe
     """Return a transaction's answer, or None if its block was removed."""
     tracer, index = options.tracer, place.index
     store, network_id = context.store, context.network.id
-    if not isinstance(tracer, NativeTracer):
+    if not isinstance(tracer, NativeTracer) or options.fork is not None:
         job = _single(context, place, options)
         return Later.from_coroutine(_execute(context, job))
     block_hash = place.block_hash
@@ -156,6 +156,7 @@ def _job(
         else options.timeout,
         first=first,
         last=last,
+        fork=options.fork,
     )
 
 

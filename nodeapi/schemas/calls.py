@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from evm.chain_config import LADDER
 from jsonrpc.params import Schema
 from nodeapi.schemas.building import array_of, component, object_with, or_null
 from nodeapi.schemas.transactions import ACCESS_LIST, AUTHORIZATION
 from nodeapi.schemas.values import ADDRESS, DATA, HASH32, QUANTITY, STRING
+
+FORK = component("Fork", {"type": "string", "enum": list(LADDER)})
+"""The name of a fork."""
 
 _CALL_MEMBERS: dict[str, Schema] = {
     "from": ADDRESS,
@@ -67,6 +71,8 @@ BLOCK_OVERRIDE_MEMBERS: dict[str, Schema] = {
     "prevRandao": HASH32,
     "baseFeePerGas": QUANTITY,
     "blobBaseFee": QUANTITY,
+    "slotNumber": QUANTITY,
+    "fork": FORK,
 }
 
 BLOCK_OVERRIDES = component(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nodeapi.schemas.building import array_of, component, object_with
-from nodeapi.schemas.calls import BLOCK_OVERRIDES, STATE_OVERRIDES
+from nodeapi.schemas.calls import BLOCK_OVERRIDES, FORK, STATE_OVERRIDES
 from nodeapi.schemas.values import BOOLEAN, HASH32, INTEGER, QUANTITY, STRING, UNSIGNED
 
 TRACE_OPTIONS = component(
@@ -26,6 +26,11 @@ TRACE_OPTIONS = component(
     ),
 )
 
+TRANSACTION_TRACE_OPTIONS = component(
+    "TransactionTraceOptions",
+    {"allOf": [TRACE_OPTIONS, object_with({"fork": FORK}, optional="fork")]},
+)
+
 TRACER_RESULT = component("Trace", {"description": "The result of the tracer."})
 
 BLOCK_TRACES = array_of(
@@ -38,7 +43,7 @@ CALL_TRACE_OPTIONS = component(
     "CallTraceOptions",
     {
         "allOf": [
-            TRACE_OPTIONS,
+            TRANSACTION_TRACE_OPTIONS,
             object_with(
                 {
                     "stateOverrides": STATE_OVERRIDES,

@@ -12,14 +12,16 @@ import orjson
 import psycopg
 
 from evm.chain_config import ChainConfig
-from evm.tracers.erc7562 import Erc7562Tracer
-from evm.tracers.keccak_preimages import KeccakPreimages
+from evm.simulation.checks import CallRejected
+from evm.simulation.transactions import execute_under
 from evm.tracers.mux import MuxTracer
-from evm.tracers.native import ERC7562, KECCAK256_PREIMAGE, NativeTracer
+from evm.tracers.native import NativeTracer
+from evm.tracers.record import RecordTooLarge
 from evm.tracers.steps import StepTracer, TracerError
 from evm.tracers.struct_log import StructLogger, StructLogOptions
 from evm.tracers.vm_trace import VmTracer
 from nodeapi.chain.replay import NotTraceable, Replay, find_origin
+from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.tracing.derivation import derive, derive_one
 from nodeapi.tracing.jobs import (
     Executed,
@@ -28,6 +30,13 @@ from nodeapi.tracing.jobs import (
     TraceJob,
     TracerGroup,
     VmTracing,
+)
+from nodeapi.tracing.tracer_runs import (
+    TracerRun,
+    events_of,
+    new_opcode_tracer,
+    new_program,
+    place_of,
 )
 
 if TYPE_CHECKING:
@@ -62,7 +71,9 @@ def execute(
     tracer = job.tracer
     with snapshot(connection):
         try:
-            if isinstance(tracer, NativeTracer):
+            if job.fork is not None:
+                _trace_under(connection, job, job.fork, write, progress)
+            elif isinstance(tracer, NativeTracer):
                 derive(connection, job, tracer, write, progress)
             else:
                 answers = _Answers(connection, job, tracer, write)
@@ -91,6 +102,51 @@ def _replay(
         else:
             answers.add(replay, index, transaction)
     answers.finish()
+
+
+def _trace_under(
+    connection: psycopg.Connection[Any],
+    job: TraceJob,
+    fork: str,
+    write: Write,
+    progress: Callable[[], object],
+) -> None:
+    """Trace a transaction by the rules of a fork, the ones before it by their own.
+
+    fork: its name. Raises: JobFailed, NotTraceable.
+    """
+    config = _chain_config(connection, job.network_id)
+    origin = find_origin(connection, job.network_id, config, job.block_hash)
+    block, index = origin.block, job.first
+    if index >= len(block.transactions):
+        raise JobFailed("transaction not found")
+    replay = Replay(origin)
+    for _ in range(index):
+        progress()
+        replay.skip()
+    progress()
+    deadline = time.monotonic() + job.timeout
+    events = events_of(job.tracer)
+    events.log_count = replay.log_count
+    try:
+        run = TracerRun(job.tracer, write, deadline)
+        execute_under(
+            replay.world,
+            origin.call_block(config.named_fork(fork)),
+            block.transactions[index],
+            events=events,
+            tracer=run.steps,
+            deadline=deadline,
+            block_hash=block.header.hash,
+            index=index,
+        )
+        run.finish(events, replay.world, place_of(block, index))
+    except CallRejected as error:
+        raise JobFailed(f"tracing failed: {error.text}") from error
+    except TracerError as error:
+        raise JobFailed(str(error)) from error
+    except RecordTooLarge as error:
+        raise JobFailed(TraceTooLarge(index).message) from error
 
 
 def _chain_config(connection: psycopg.Connection[Any], network_id: int) -> ChainConfig:
@@ -222,23 +278,3 @@ class _Answers:
         self._head(transaction, b"error")
         self._write(orjson.dumps(str(error)))
         self._tail()
-
-
-def new_program(program: JavaScriptProgram, deadline: float) -> StepTracer:
-    """Return a JavaScript tracer for one transaction.
-
-    deadline: monotonic seconds. Raises: TracerError.
-    """
-    # The engine's package starts a thread. A fork server may have none.
-    from evm.tracers.javascript import JavaScriptTracer, tracer_source
-
-    source = tracer_source(program.source)
-    return JavaScriptTracer(source, program.config, deadline)
-
-
-def new_opcode_tracer(tracer: OpcodeTracer) -> StepTracer:
-    """Return a native tracer of instructions for one transaction."""
-    if tracer.name == KECCAK256_PREIMAGE:
-        return KeccakPreimages()
-    assert tracer.name == ERC7562
-    return Erc7562Tracer(frozenset(tracer.ignored_opcodes), with_log=tracer.with_log)

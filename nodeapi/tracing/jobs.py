@@ -119,6 +119,9 @@ class TraceJob:
     is_single: bool = False
     """Whether the result is that of transaction `first` alone instead of a list of
     `{"txHash":…,"result":…}`."""
+    fork: str | None = None
+    """The name of the fork by whose rules the transaction `first`, of a single result, is
+    executed; None for those of its block."""
 
     def encode(self) -> bytes:
         """Return the job as JSON; equal jobs give equal bytes."""

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 
 from eth_typing import Hash32
 
-from evm.tracers.derived import PRESTATE, code_hashes
+from evm.tracers.derived import PRESTATE, RecordedTransaction, code_hashes
+from evm.tracers.erc7562 import Erc7562Tracer
 from evm.tracers.frame_events import Events, FrameEvents, RecordingEvents
+from evm.tracers.keccak_preimages import KeccakPreimages
 from evm.tracers.mux import MuxTracer
-from evm.tracers.native import NativeTracer, derivation
+from evm.tracers.native import ERC7562, KECCAK256_PREIMAGE, NativeTracer, derivation
 from evm.tracers.struct_log import StructLogger, StructLogOptions
 from evm.tracers.vm_trace import VmTracer
-from nodeapi.tracing.execution import new_opcode_tracer, new_program
+from nodeapi.documents.blocks import transaction_document
 from nodeapi.tracing.jobs import (
     Executed,
     JavaScriptProgram,
@@ -28,7 +30,7 @@ from nodeapi.tracing.jobs import (
 )
 
 if TYPE_CHECKING:
-    from evm.tracers.derived import RecordedTransaction
+    from evm.blocks import Block
     from evm.tracers.steps import StepTracer
     from evm.world import World
 
@@ -125,3 +127,32 @@ class TracerRun:
         if PRESTATE in one.needs:
             codes = {name: world.code(Hash32(name)) for name in code_hashes(recorded)}
         return one.derive(recorded, codes)
+
+
+def place_of(block: Block, index: int) -> RecordedTransaction:
+    """Return a transaction of a block without its record. index: in the block."""
+    header, transaction = block.header, block.transactions[index]
+    document = transaction_document(transaction, header, index)
+    return RecordedTransaction(
+        header.hash, header.number, index, transaction.hash, document, b"", b"", b""
+    )
+
+
+def new_program(program: JavaScriptProgram, deadline: float) -> StepTracer:
+    """Return a JavaScript tracer for one transaction.
+
+    deadline: monotonic seconds. Raises: TracerError.
+    """
+    # The engine's package starts a thread. A fork server may have none.
+    from evm.tracers.javascript import JavaScriptTracer, tracer_source
+
+    source = tracer_source(program.source)
+    return JavaScriptTracer(source, program.config, deadline)
+
+
+def new_opcode_tracer(tracer: OpcodeTracer) -> StepTracer:
+    """Return a native tracer of instructions for one transaction."""
+    if tracer.name == KECCAK256_PREIMAGE:
+        return KeccakPreimages()
+    assert tracer.name == ERC7562
+    return Erc7562Tracer(frozenset(tracer.ignored_opcodes), with_log=tracer.with_log)

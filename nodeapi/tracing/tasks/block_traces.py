@@ -15,13 +15,11 @@ from evm.blocks import Block, decode_block
 from evm.chain_config import InvalidChainConfig
 from evm.errors import InvalidTransaction
 from evm.rlp import RlpError
-from evm.tracers.derived import RecordedTransaction
 from evm.tracers.frame_events import Events
 from evm.tracers.record import RecordTooLarge
 from evm.tracers.steps import TracerError
 from jsonrpc.errors import RpcError
 from nodeapi.chain.replay import Origin, Replay
-from nodeapi.documents.blocks import transaction_document
 from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.tracing.context import (
     SERVER_ERROR,
@@ -34,7 +32,7 @@ from nodeapi.tracing.execution import snapshot
 from nodeapi.tracing.jobs import JavaScriptProgram, tracer_from_json
 from nodeapi.tracing.outputs import Output
 from nodeapi.tracing.trace_filter import TraceFilter, TraceSearch
-from nodeapi.tracing.tracer_runs import TracerRun, events_of
+from nodeapi.tracing.tracer_runs import TracerRun, events_of, place_of
 
 if TYPE_CHECKING:
     from evm.tracers.native import NativeTracer
@@ -149,22 +147,13 @@ def _trace(
             replay.skip()
         else:
             replay.trace(run.steps, max(seconds, 0.0))
-        run.finish(events, replay.world, _identity(block, index))
+        run.finish(events, replay.world, place_of(block, index))
     except TracerError as error:
         if not is_program:
             raise
         pieces = [b'"error":' + orjson.dumps(str(error))]
     for piece in pieces:
         output.write(piece)
-
-
-def _identity(block: Block, index: int) -> RecordedTransaction:
-    """Return a transaction of a block without its record."""
-    header, transaction = block.header, block.transactions[index]
-    document = transaction_document(transaction, header, index)
-    return RecordedTransaction(
-        header.hash, header.number, index, transaction.hash, document, b"", b"", b""
-    )
 
 
 def trace_filter(context: TaskContext, arguments: Any) -> bytes:

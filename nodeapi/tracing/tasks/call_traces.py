@@ -25,11 +25,12 @@ from evm.simulation.call import CallResult, execute_call
 from evm.simulation.checks import CallRejected
 from evm.simulation.overrides import InvalidOverride, override_state
 from evm.simulation.traced import execute_traced_call
+from evm.simulation.transactions import transaction_arguments
 from evm.simulation.world import WrappingWorld
 from evm.tracers.derived import RecordedTransaction
 from evm.tracers.record import RecordTooLarge, call_document
 from evm.tracers.steps import TracerError
-from evm.transactions import CREATE_ADDRESS, LEGACY, Transaction
+from evm.transactions import CREATE_ADDRESS
 from nodeapi.arguments.calls import (
     decode_block_overrides,
     decode_call,
@@ -52,6 +53,7 @@ from nodeapi.tracing.tracer_runs import TracerRun, events_of
 
 if TYPE_CHECKING:
     from evm.precompiles.contract import Precompile
+    from evm.simulation.overrides import BlockOverrides
     from evm.world import World
     from nodeapi.tracing.context import Task, TaskContext
     from nodeapi.tracing.states import BlockState
@@ -86,8 +88,9 @@ class _Scene:
 def trace_call(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
     """Trace a call, and return the tracer's result.
 
-    arguments: `call`, `gas_cap`, `tracer`, `seconds`, and optionally `state`, `block` and
-        `index`, the transaction of the block before which the call is executed.
+    arguments: `call`, `gas_cap`, `tracer`, `seconds`, and optionally `state`, `block`,
+        `fork`, the name of the fork in place of the block's own, and `index`, the
+        transaction of the block before which the call is executed.
 
     Raises: TaskFailed.
     """
@@ -190,21 +193,25 @@ def _scene(state: BlockState, world: World, arguments: dict[str, Any]) -> _Scene
     Raises: InvalidOverride, InvalidChainConfig.
     """
     changed_block, changed_state = arguments.get("block"), arguments.get("state")
-    block, precompiles = state.call_block, None
-    if changed_block is not None:
-        block = _overridden(block, state.header.hash, changed_block)
+    block, precompiles, fork = state.call_block, None, arguments.get("fork")
+    if changed_block is not None or fork is not None:
+        overrides = decode_block_overrides(changed_block)
+        if fork is not None:
+            overrides = replace(overrides, fork=fork)
+        block = _overridden(block, state.header.hash, overrides)
     if changed_state:
         accounts = decode_state_overrides(changed_state)
         precompiles = override_state(world, accounts, block.fork)
     return _Scene(world, block, precompiles, arguments["gas_cap"], arguments["seconds"])
 
 
-def _overridden(block: CallBlock, block_hash: Hash32, changed: Any) -> CallBlock:
+def _overridden(
+    block: CallBlock, block_hash: Hash32, overrides: BlockOverrides
+) -> CallBlock:
     """Return a block with overridden properties.
 
     In the next block, BLOCKHASH returns the hash of this one, as it would there.
     """
-    overrides = decode_block_overrides(changed)
     overrides.refuse_unsupported()
     found = block.overridden(overrides)
     if overrides.number == block.number + 1:
@@ -283,27 +290,7 @@ def _signed(digits: str, scene: _Scene) -> CallArguments:
         check_signature(transaction, scene.block.config.chain_id)
     except ValueError as error:
         raise TaskFailed(SERVER_ERROR, str(error)) from error
-    return _arguments(transaction)
-
-
-def _arguments(transaction: Transaction) -> CallArguments:
-    has_one_price = transaction.type <= LEGACY + 1  # legacy, or with an access list
-    fee, tip = transaction.max_fee_per_gas, transaction.max_priority_fee_per_gas
-    return CallArguments(
-        sender=transaction.sender,
-        to=None if transaction.to == CREATE_ADDRESS else transaction.to,
-        gas=transaction.gas,
-        gas_price=fee if has_one_price else None,
-        max_fee_per_gas=None if has_one_price else fee,
-        max_priority_fee_per_gas=None if has_one_price else tip,
-        value=transaction.value,
-        nonce=transaction.nonce,
-        data=transaction.data,
-        access_list=transaction.access_list or None,
-        max_fee_per_blob_gas=transaction.max_fee_per_blob_gas or None,
-        blob_versioned_hashes=tuple(transaction.blob_versioned_hashes) or None,
-        authorization_list=tuple(transaction.authorization_list) or None,
-    )
+    return transaction_arguments(transaction)
 
 
 TASKS: dict[str, Task] = {"traceCall": trace_call, "parityTraces": parity_traces}

@@ -1,0 +1,144 @@
+"""Execution of a block's transaction by the rules of another fork.
+
+The transaction is executed as a call with its own fees, nonce and gas limit, so that it is
+rejected with geth's texts. Its signature has been checked in its own block.
+
+Source: go-ethereum v1.17.10, core/state_transition.go `preCheck` and `execute`
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from eth_typing import Address
+from eth_utils.address import to_checksum_address
+
+from evm.delegations import delegate_of
+from evm.intrinsic import floor_gas, intrinsic_gas
+from evm.simulation.arguments import CallArguments, CallMessage, call_message
+from evm.simulation.call import CallResult, CallRules, execute_call
+from evm.simulation.checks import OTHER, CallRejected
+from evm.simulation.traced import execute_traced_call
+from evm.transactions import ACCESS_LIST, CREATE_ADDRESS, Transaction
+
+if TYPE_CHECKING:
+    from evm.rules.fork import Fork
+    from evm.simulation.block import CallBlock
+    from evm.tracers.frame_events import Events
+    from evm.tracers.steps import StepTracer
+    from evm.world import World
+
+TRANSACTION = CallRules(
+    checks_nonce=True,
+    requires_fee=True,
+    hides_base_fee=False,
+    limits_execution_gas=True,
+)
+"""The rules of a call that stands for a transaction."""
+
+
+def transaction_arguments(transaction: Transaction) -> CallArguments:
+    """Return the arguments of the call that does the same as a transaction."""
+    has_one_price = transaction.type <= ACCESS_LIST
+    fee, tip = transaction.max_fee_per_gas, transaction.max_priority_fee_per_gas
+    return CallArguments(
+        sender=transaction.sender,
+        to=None if transaction.to == CREATE_ADDRESS else transaction.to,
+        gas=transaction.gas,
+        gas_price=fee if has_one_price else None,
+        max_fee_per_gas=None if has_one_price else fee,
+        max_priority_fee_per_gas=None if has_one_price else tip,
+        value=transaction.value,
+        nonce=transaction.nonce,
+        data=transaction.data,
+        access_list=transaction.access_list or None,
+        max_fee_per_blob_gas=transaction.max_fee_per_blob_gas or None,
+        blob_versioned_hashes=tuple(transaction.blob_versioned_hashes) or None,
+        authorization_list=tuple(transaction.authorization_list) or None,
+    )
+
+
+def execute_under(
+    world: World,
+    block: CallBlock,
+    transaction: Transaction,
+    *,
+    events: Events,
+    tracer: StepTracer | None = None,
+    deadline: float = 0.0,
+    block_hash: bytes = bytes(32),
+    index: int = 0,
+) -> CallResult:
+    """Execute a transaction by the rules of a block's fork, whatever its own are.
+
+    Gas that other transactions of the block have used does not matter. The caller may
+    undo all changes (`World.discard(0)`).
+
+    block: the transaction's own, with another fork.
+    events: a new watcher, to which the tracer is attached.
+    deadline, block_hash, index: see `execute_traced_call`.
+
+    Raises: CallRejected if the fork does not allow the transaction; TracerError.
+    """
+    check_transaction(world, block.fork, transaction)
+    message = _message(transaction, block)
+    always_warm = world.always_warm
+    try:
+        if tracer is None:
+            return execute_call(
+                world, block, message, rules=TRANSACTION, watcher=events
+            )
+        return execute_traced_call(
+            world,
+            block,
+            message,
+            tracer,
+            deadline=deadline,
+            rules=TRANSACTION,
+            block_hash=block_hash,
+            index=index,
+            events=events,
+        )
+    finally:
+        world.always_warm = always_warm
+
+
+def check_transaction(world: World, fork: Fork, transaction: Transaction) -> None:
+    """Check what a fork demands of transactions, but not of calls.
+
+    Raises: CallRejected.
+    """
+    if transaction.type not in fork.transaction_types:
+        raise CallRejected(OTHER, "transaction type not supported")
+    cap = fork.max_transaction_gas
+    if cap is not None and transaction.gas > cap:
+        raise CallRejected(
+            OTHER, f"transaction gas limit too high (cap: {cap}, tx: {transaction.gas})"
+        )
+    sender = Address(transaction.sender)
+    code = world.get_code(sender)
+    if code and not (fork.has_delegations and delegate_of(code)):
+        raise CallRejected(
+            OTHER,
+            f"sender not an eoa: address {to_checksum_address(sender)}, "
+            f"len(code): {len(code)}",
+        )
+    if fork.max_execution_gas is not None:
+        gas, floor = intrinsic_gas(transaction, fork), floor_gas(transaction, fork)
+        if transaction.gas >= max(gas, floor) > fork.max_execution_gas:
+            raise CallRejected(
+                OTHER,
+                "insufficient gas for floor data gas cost: intrinsic cost "
+                f"{gas}, floor: {floor}",
+            )
+
+
+def _message(transaction: Transaction, block: CallBlock) -> CallMessage:
+    message = call_message(
+        transaction_arguments(transaction),
+        chain_id=block.config.chain_id,
+        base_fee=block.base_fee,
+        gas_cap=0,
+    )
+    message.hash = transaction.hash
+    return message
