@@ -1,6 +1,6 @@
 """A block from transactions, on the state of its parent, with all values of its header.
 
-Source: go-ethereum v1.17.2, miner/worker.go (prepareWork, generateWork), core/block_validator.go
+Source: go-ethereum v1.17.10, miner/worker.go (prepareWork, generateWork), core/block_validator.go
 (CalcGasLimit)
 """
 
@@ -58,7 +58,8 @@ class TransactionRefused(Exception):
 class Attributes:
     """The values of a block that the consensus client sets.
 
-    withdrawals: None before Shanghai. beacon_root: None before Cancun.
+    withdrawals: None before Shanghai. beacon_root: None before Cancun. slot_number: None
+        before Amsterdam. gas_limit: the gas limit to approach, from Amsterdam on.
     """
 
     timestamp: int
@@ -66,9 +67,9 @@ class Attributes:
     mix_hash: Hash32
     withdrawals: Sequence[Withdrawal] | None
     beacon_root: Hash32 | None
-    extra_data: bytes = b""
     slot_number: int | None = None
-    """By default the one after the parent's."""
+    gas_limit: int | None = None
+    extra_data: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +107,12 @@ def draft_header(parent: Header, fork: Fork, attributes: Attributes) -> Header:
         raise InvalidAttributes("withdrawals set before Shanghai activation")
     if fork.has_parent_beacon_root and attributes.beacon_root is None:
         raise InvalidAttributes("parent beacon block root is missing")
-    slot = attributes.slot_number
-    if slot is None:
-        slot = (parent.slot_number or 0) + 1
-    limit = parent.gas_limit
+    has_list = fork.has_block_access_list
+    if has_list and attributes.slot_number is None:
+        raise InvalidAttributes("no slot number set post-amsterdam")
+    limit, wanted = parent.gas_limit, GAS_LIMIT
+    if has_list and attributes.gas_limit is not None:
+        wanted = attributes.gas_limit
     if fork.has_base_fee and parent.base_fee_per_gas is None:
         limit *= ELASTICITY
     return Header(
@@ -122,7 +125,7 @@ def draft_header(parent: Header, fork: Fork, attributes: Attributes) -> Header:
         logs_bloom=bytes(BLOOM_BYTES),
         difficulty=0,
         number=parent.number + 1,
-        gas_limit=next_gas_limit(limit),
+        gas_limit=next_gas_limit(limit, wanted),
         gas_used=0,
         timestamp=attributes.timestamp,
         extra_data=attributes.extra_data,
@@ -136,8 +139,8 @@ def draft_header(parent: Header, fork: Fork, attributes: Attributes) -> Header:
         if fork.has_parent_beacon_root
         else None,
         requests_hash=ZERO_HASH if fork.has_requests else None,
-        block_access_list_hash=ZERO_HASH if fork.has_block_access_list else None,
-        slot_number=slot if fork.has_block_access_list else None,
+        block_access_list_hash=ZERO_HASH if has_list else None,
+        slot_number=attributes.slot_number if has_list else None,
     )
 
 

@@ -42,6 +42,7 @@ _PLAIN_FIELDS = {
     "receiptsRoot": "receipts root",
     "withdrawalsRoot": "withdrawals root",
     "requestsHash": "requests hash",
+    "blockAccessListHash": "block access list hash",
     "parentBeaconBlockRoot": "parent beacon block root",
     "sha3Uncles": "uncles hash",
 }
@@ -50,6 +51,7 @@ _NUMBER_FIELDS = {
     "totalDifficulty": "total difficulty",
     "blobGasUsed": "blob gas used",
     "excessBlobGas": "excess blob gas",
+    "slotNumber": "slot number",
 }
 
 

@@ -282,6 +282,10 @@ class ChainBuilder:
                 _derived(parent, b"beacon") if fork.has_parent_beacon_root else None
             ),
             requests_hash=ZERO_HASH if fork.has_requests else None,
+            block_access_list_hash=ZERO_HASH if fork.has_block_access_list else None,
+            slot_number=(
+                (parent.slot_number or 0) + 1 if fork.has_block_access_list else None
+            ),
         )
 
     def _difficulty(self, fork: Fork, timestamp: int) -> int:
@@ -340,6 +344,9 @@ class ChainBuilder:
             header = replace(header, blob_gas_used=execution.blob_gas_used)
         if outcome.requests is not None:
             header = replace(header, requests_hash=requests_hash(outcome.requests))
+        if outcome.access_list is not None:
+            list_hash = outcome.access_list.hash
+            header = replace(header, block_access_list_hash=list_hash)
         return replace(block, header=header)
 
     @staticmethod

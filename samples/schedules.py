@@ -28,7 +28,7 @@ BLOCK_KEYS = {
     "gray_glacier": ("grayGlacierBlock",),
     "paris": ("mergeNetsplitBlock",),
 }
-TIME_FORKS = ("shanghai", "cancun", "prague", "osaka", "bpo1", "bpo2")
+TIME_FORKS = ("shanghai", "cancun", "prague", "osaka", "bpo1", "bpo2", "amsterdam")
 LADDER = ("frontier", *BLOCK_KEYS, *TIME_FORKS)
 """All forks, in order of activation."""
 
@@ -80,7 +80,10 @@ def make_genesis(
         "difficulty": hex(DIFFICULTY),
         "mixHash": f"0x{'00' * 32}",
         "coinbase": f"0x{'00' * 20}",
-        "alloc": {**system_contracts_alloc(), **alloc},
+        "alloc": {
+            **system_contracts_alloc(has_builders="amsterdam" in first_blocks),
+            **alloc,
+        },
     }
 
 

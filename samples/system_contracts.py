@@ -8,6 +8,8 @@ from eth_typing import Address
 
 from evm.execution import BEACON_ROOTS_ADDRESS, HISTORY_STORAGE_ADDRESS
 from evm.requests import (
+    BUILDER_DEPOSIT_ADDRESS,
+    BUILDER_EXIT_ADDRESS,
     CONSOLIDATION_REQUEST_ADDRESS,
     WITHDRAWAL_REQUEST_ADDRESS,
 )
@@ -59,13 +61,52 @@ CONSOLIDATION_REQUEST_CODE = bytes.fromhex(
 )
 """Runtime code from https://eips.ethereum.org/EIPS/eip-7251."""
 
+BUILDER_DEPOSIT_CODE = bytes.fromhex(
+    "3373fffffffffffffffffffffffffffffffffffffffe1461011c575f54807fffffffffffffffffff"
+    "ffffffffffffffffffffffffffffffffffffffffffffff1461027057600154600881116052575060"
+    "58565b60089003015b601190600182026001905f5b5f821115607f57810190830284830290049160"
+    "010191906064565b90939004925050503660b814609f57366102705734610270575f5260205ff35b"
+    "8034106102705760383567ffffffffffffffff1680633b9aca001161027057633b9aca0002903403"
+    "1061027057600154600101600155600354806006026004015f358155600101602035815560010160"
+    "403581556001016060358155600101608035815560010160a035905560b85f5f3760b85fa0600101"
+    "600355005b60035460025480820380604011610131575060405b5f5b8181146101d7578281016006"
+    "026004018160b8028154815260200181600101548152602001816002015480825260401c67ffffff"
+    "ffffffffff16816010018160381c81600701538160301c81600601538160281c8160050153816020"
+    "1c81600401538160181c81600301538160101c81600201538160081c816001015353602001816003"
+    "015481526020018160040154815260200190600501549052600101610133565b91018092146101e9"
+    "57906002556101f4565b90505f6002555f6003555b36610242575f54600154817fffffffffffffff"
+    "ffffffffffffffffffffffffffffffffffffffffffffffffff146102305760088282011161023857"
+    "5b50505f610264565b0160089003610264565b7fffffffffffffffffffffffffffffffffffffffff"
+    "ffffffffffffffffffffffff5b5f555f60015560b8025ff35b5f5ffd"
+)
+"""Runtime code of builders' deposits from https://eips.ethereum.org/EIPS/eip-8282."""
+
+BUILDER_EXIT_CODE = bytes.fromhex(
+    "3373fffffffffffffffffffffffffffffffffffffffe1460e1575f54807fffffffffffffffffffff"
+    "ffffffffffffffffffffffffffffffffffffffffffff146101c65760015460028111605157506057"
+    "565b60029003015b601190600182026001905f5b5f821115607e5781019083028483029004916001"
+    "0191906063565b909390049250505036603014609e57366101c657346101c6575f5260205ff35b34"
+    "106101c657600154600101600155600354806003026004013381556001015f358155600101602035"
+    "90553360601b5f5260305f60143760445fa0600101600355005b6003546002548082038060101160"
+    "f5575060105b5f5b81811461012d5782810160030260040181604402815460601b81526014018160"
+    "01015481526020019060020154905260010160f7565b910180921461013f579060025561014a565b"
+    "90505f6002555f6003555b36610198575f54600154817fffffffffffffffffffffffffffffffffff"
+    "ffffffffffffffffffffffffffffff146101865760028282011161018e575b50505f6101ba565b01"
+    "600290036101ba565b7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
+    "ffff5b5f555f6001556044025ff35b5f5ffd"
+)
+"""Runtime code of builders' exits from https://eips.ethereum.org/EIPS/eip-8282."""
+
 DEPOSIT_CONTRACT = Address(bytes.fromhex("00000000219ab540356cbb839cbe05303d7705fa"))
 """Address of mainnet's deposit contract. Generated chains have `contracts/deposits.asm`
 there."""
 
 
-def system_contracts_alloc() -> dict[str, dict[str, Any]]:
-    """Return the system contracts as entries of a genesis.json's `alloc`."""
+def system_contracts_alloc(*, has_builders: bool = False) -> dict[str, dict[str, Any]]:
+    """Return the system contracts as entries of a genesis.json's `alloc`.
+
+    has_builders: whether those are included that Amsterdam requires.
+    """
     codes = {
         BEACON_ROOTS_ADDRESS: BEACON_ROOTS_CODE,
         HISTORY_STORAGE_ADDRESS: HISTORY_STORAGE_CODE,
@@ -73,6 +114,9 @@ def system_contracts_alloc() -> dict[str, dict[str, Any]]:
         CONSOLIDATION_REQUEST_ADDRESS: CONSOLIDATION_REQUEST_CODE,
         DEPOSIT_CONTRACT: contract("deposits").runtime,
     }
+    if has_builders:
+        codes[BUILDER_DEPOSIT_ADDRESS] = BUILDER_DEPOSIT_CODE
+        codes[BUILDER_EXIT_ADDRESS] = BUILDER_EXIT_CODE
     return {
         f"0x{address.hex()}": {
             "balance": "0x0",

@@ -155,6 +155,8 @@ def _fork_members(header: Header) -> str:
         ("excessBlobGas", header.excess_blob_gas),
         ("parentBeaconBlockRoot", header.parent_beacon_root),
         ("requestsHash", header.requests_hash),
+        ("blockAccessListHash", header.block_access_list_hash),
+        ("slotNumber", header.slot_number),
     ):
         if value is not None:
             text = f"0x{value.hex()}" if isinstance(value, bytes) else f"{value:#x}"

@@ -15,7 +15,12 @@ from typing import Any
 from evm.chain_config import ChainConfig
 from evm.execution import BEACON_ROOTS_ADDRESS, HISTORY_STORAGE_ADDRESS
 from evm.hexadecimal import to_hex
-from evm.requests import CONSOLIDATION_REQUEST_ADDRESS, WITHDRAWAL_REQUEST_ADDRESS
+from evm.requests import (
+    BUILDER_DEPOSIT_ADDRESS,
+    BUILDER_EXIT_ADDRESS,
+    CONSOLIDATION_REQUEST_ADDRESS,
+    WITHDRAWAL_REQUEST_ADDRESS,
+)
 from evm.rules.fork import Fork
 
 _PRECOMPILE_NAMES = {
@@ -87,6 +92,11 @@ def system_contracts(fork: Fork, config: ChainConfig) -> dict[str, bytes]:
             "DEPOSIT_CONTRACT_ADDRESS": config.deposit_contract,
             "WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS": WITHDRAWAL_REQUEST_ADDRESS,
             "CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS": CONSOLIDATION_REQUEST_ADDRESS,
+        }
+    if fork.has_builder_requests:
+        contracts |= {
+            "BUILDER_DEPOSIT_CONTRACT_ADDRESS": BUILDER_DEPOSIT_ADDRESS,
+            "BUILDER_EXIT_CONTRACT_ADDRESS": BUILDER_EXIT_ADDRESS,
         }
     return contracts
 

@@ -1,6 +1,6 @@
 """`testing_`: methods for tests of clients, which `NODEAPI_TESTING_METHODS` switches on.
 
-Source: go-ethereum eth/catalyst/api_testing.go, beacon/engine/gen_blockparams.go;
+Source: go-ethereum v1.17.10, eth/catalyst/api_testing.go, beacon/engine/types.go;
 https://ethereum.github.io/execution-apis/ testing_buildBlockV1
 """
 
@@ -48,7 +48,13 @@ def _attributes(value: Any) -> dict[str, Any]:
         if withdrawals is None
         else [_withdrawal(each) for each in withdrawals],
         "beacon_root": None if beacon_root is None else to_hex(hash32(beacon_root)),
+        "slot_number": _index_or_none(value.get("slotNumber")),
+        "gas_limit": _index_or_none(value.get("targetGasLimit")),
     }
+
+
+def _index_or_none(value: Any) -> int | None:
+    return None if value is None else index(value)
 
 
 def _withdrawal(value: Any) -> list[Any]:

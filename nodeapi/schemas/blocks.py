@@ -47,11 +47,13 @@ HEADER_MEMBERS: dict[str, Schema] = {
     "excessBlobGas": QUANTITY,
     "parentBeaconBlockRoot": HASH32,
     "requestsHash": HASH32,
+    "blockAccessListHash": HASH32,
+    "slotNumber": QUANTITY,
 }
 
 FORK_MEMBERS = (
     "baseFeePerGas withdrawalsRoot blobGasUsed excessBlobGas parentBeaconBlockRoot "
-    "requestsHash"
+    "requestsHash blockAccessListHash slotNumber"
 )
 """Members that blocks before a fork don't have, separated by spaces."""
 

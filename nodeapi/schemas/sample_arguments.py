@@ -74,6 +74,7 @@ ARGUMENTS: Mapping[str, Any] = {
         "suggestedFeeRecipient": ADDRESS,
         "withdrawals": [],
         "parentBeaconBlockRoot": HASH,
+        "slotNumber": "0x1",
     },
     "positions": {ADDRESS: [f"0x{_ZEROS}"]},
     "rewardPercentiles": [25, 50, 75],

@@ -88,7 +88,7 @@ def compare(case: Case, folder: Path) -> Counter[str]:
     traced, told = [], []
     for origin, changes in case.executed():
         told.append(told_block(origin, changes))
-        if origin.fork.name == NOT_SPECIFIED:
+        if origin.fork.name in NOT_SPECIFIED:
             continue
         replay, recorded = Replay(origin), []
         for transaction in origin.block.transactions:

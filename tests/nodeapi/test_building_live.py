@@ -11,6 +11,7 @@ import pytest
 
 from evm.blocks import Withdrawal
 from evm.building import next_gas_limit
+from evm.signatures import keccak
 from evm.transactions import GAS_PER_BLOB
 from nodeapi.models import PooledTransaction
 from samples.builder import ChainBuilder
@@ -23,13 +24,22 @@ from tests.support.waiting import wait_until
 
 BUILD = "testing_buildBlockV1"
 ALICE, BOB, POOR = Signer("alice"), Signer("bob"), Signer("poor")
-GENESIS = make_genesis(
-    chain_id=1337,
-    first_blocks=from_genesis("osaka"),
-    alloc={
-        "0x" + each.address.hex(): {"balance": hex(10**20)} for each in (ALICE, BOB)
-    },
-)
+
+
+def text(value: bytes) -> str:
+    return "0x" + value.hex()
+
+
+def genesis(fork: str) -> dict[str, Any]:
+    """Return a genesis.json with a fork from block 0 on."""
+    return make_genesis(
+        chain_id=1337,
+        first_blocks=from_genesis(fork),
+        alloc={text(each.address): {"balance": hex(10**20)} for each in (ALICE, BOB)},
+    )
+
+
+GENESIS = genesis("osaka")
 ONE = b"\1" * 48
 COINBASE, RANDAO, BEACON = b"\xc0" * 20, b"\xaa" * 32, b"\xbb" * 32
 GWEI = 10**9
@@ -63,10 +73,6 @@ def api(live: Live, slug: str, blocks: ChainBuilder) -> Iterator[Api]:
     with live.api(slug) as api:
         wait_until(lambda: api.send(request("eth_blockNumber")).status_code == 200)
         yield api
-
-
-def text(value: bytes) -> str:
-    return "0x" + value.hex()
 
 
 def attributes(blocks: ChainBuilder, **changes: Any) -> dict[str, Any]:
@@ -120,6 +126,37 @@ def test_block_is_the_one_that_a_chain_has_and_can_be_imported(api, slug, blocks
     assert found["blockValue"] == hex(fees)
     assert api.result("eth_blockNumber") == "0x1"
     chains.import_blocks(slug, GENESIS, [block])
+
+
+def test_block_of_amsterdam_has_the_given_slot_and_its_access_list(live, module_db):
+    start = genesis("amsterdam")
+    builder = ChainBuilder(start)
+    builder.block()
+    chains.import_blocks("amsterdam", start, builder.blocks)
+    parent, sent = builder.head, builder.send(ALICE, POOR.address, value=5)
+    slot, wanted = parent.slot_number + 1, parent.gas_limit - 7
+    given = {"slotNumber": hex(slot), "targetGasLimit": hex(wanted)}
+    with live.api("amsterdam") as api:
+        wait_until(lambda: api.send(request("eth_blockNumber")).status_code == 200)
+        found = api.result(
+            *(BUILD, text(parent.hash), attributes(builder, **given)),
+            [text(sent.raw)],
+        )
+        error = api.error(BUILD, text(parent.hash), attributes(builder), [])
+    assert error == (-32000, "no slot number set post-amsterdam")
+    block = builder.block(
+        timestamp=parent.timestamp + 12,
+        coinbase=COINBASE,
+        gas_limit=wanted,
+        mix_hash=RANDAO,
+        parent_beacon_root=BEACON,
+    )
+    payload = found["executionPayload"]
+    assert payload["blockHash"] == text(block.header.hash)
+    assert payload["slotNumber"] == hex(slot)
+    access_list = bytes.fromhex(payload["blockAccessList"][2:])
+    assert keccak(access_list) == block.header.block_access_list_hash
+    chains.import_blocks("amsterdam", start, [block])
 
 
 def test_pooled_transactions_are_ordered_by_tip_and_nonce(api, blocks):

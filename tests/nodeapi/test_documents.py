@@ -14,7 +14,7 @@ from nodeapi.documents.blocks import (
     transaction_document,
     unpack_full_block,
 )
-from tests.evm.test_headers import CANCUN, HEADER, LONDON, PRAGUE, SHANGHAI
+from tests.evm.test_headers import AMSTERDAM, CANCUN, HEADER, LONDON, PRAGUE, SHANGHAI
 from tests.evm.test_transactions import (
     BLOB_HASH,
     FIELDS,
@@ -193,6 +193,21 @@ def test_pending_transaction_is_in_no_block():
                 "excessBlobGas",
                 "parentBeaconBlockRoot",
                 "requestsHash",
+            },
+        ),
+        (
+            AMSTERDAM,
+            (),
+            {
+                "baseFeePerGas",
+                "withdrawalsRoot",
+                "withdrawals",
+                "blobGasUsed",
+                "excessBlobGas",
+                "parentBeaconBlockRoot",
+                "requestsHash",
+                "blockAccessListHash",
+                "slotNumber",
             },
         ),
     ],

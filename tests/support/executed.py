@@ -87,6 +87,8 @@ def header_of(fork: Fork, **changes: Any) -> Header:
         "excess_blob_gas": 0 if fork.has_blobs else None,
         "parent_beacon_root": ZERO_HASH if fork.has_parent_beacon_root else None,
         "requests_hash": ZERO_HASH if fork.has_requests else None,
+        "block_access_list_hash": ZERO_HASH if fork.has_block_access_list else None,
+        "slot_number": 7 if fork.has_block_access_list else None,
     }
     return Header(**{**fields, **changes})
 

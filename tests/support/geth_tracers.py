@@ -233,4 +233,6 @@ def _header(
         excess_blob_gas=_number(genesis.get("excessBlobGas")) if has_blobs else None,
         parent_beacon_root=ZERO_HASH if fork.has_parent_beacon_root else None,
         requests_hash=ZERO_HASH if fork.has_requests else None,
+        block_access_list_hash=ZERO_HASH if fork.has_block_access_list else None,
+        slot_number=0 if fork.has_block_access_list else None,
     )

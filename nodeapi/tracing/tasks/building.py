@@ -1,6 +1,6 @@
 """Tasks for transactions in no block: building a block of them, and verifying proofs.
 
-Source: go-ethereum v1.17.2, eth/catalyst/api_testing.go, miner/worker.go,
+Source: go-ethereum v1.17.10, eth/catalyst/api_testing.go, miner/worker.go,
 beacon/engine/types.go
 """
 
@@ -68,8 +68,9 @@ def build_block(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
     """Build a block on the job's block, and return it as the engine API does.
 
     arguments: `timestamp`, `fee_recipient`, `mix_hash`, `withdrawals` (null, or lists of
-        index, validator, address and Gwei), `beacon_root` (null or data), `extra_data`,
-        and `transactions` (raw ones, or null for those of the local pool).
+        index, validator, address and Gwei), `beacon_root` (null or data), `slot_number`
+        and `gas_limit` (null or numbers), `extra_data`, and `transactions` (raw ones, or
+        null for those of the local pool).
 
     Raises: TaskFailed.
     """
@@ -217,6 +218,8 @@ def _attributes(arguments: dict[str, Any]) -> Attributes:
             for index, validator, address, amount in withdrawals
         ],
         beacon_root=None if beacon_root is None else Hash32(from_hex(beacon_root)),
+        slot_number=arguments["slot_number"],
+        gas_limit=arguments["gas_limit"],
         extra_data=from_hex(arguments["extra_data"]),
     )
 
@@ -246,6 +249,10 @@ def envelope(built: Built, sidecars: Sequence[Sidecar]) -> dict[str, Any]:
         "blobGasUsed": quantity_or_none(header.blob_gas_used),
         "excessBlobGas": quantity_or_none(header.excess_blob_gas),
     }
+    if built.outcome.access_list is not None:
+        payload["blockAccessList"] = to_hex(built.outcome.access_list.raw)
+    if header.slot_number is not None:
+        payload["slotNumber"] = hex(header.slot_number)
     requests = built.outcome.requests
     return {
         "executionPayload": payload,

@@ -168,6 +168,7 @@ def _header(header: Header) -> dict[str, Any]:
         "excessBlobGas": quantity_or_none(header.excess_blob_gas),
         "parentBeaconBlockRoot": to_hex_or_none(header.parent_beacon_root),
         "requestsHash": to_hex_or_none(header.requests_hash),
-        "slotNumber": None,
+        "blockAccessListHash": to_hex_or_none(header.block_access_list_hash),
+        "slotNumber": quantity_or_none(header.slot_number),
         "hash": to_hex_or_none(header.hash),
     }
