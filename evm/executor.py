@@ -322,9 +322,8 @@ class Executor:
         returned = (self.transaction.gas - gas_used) * self.gas_price
         if returned:
             world.set_balance(sender, world.get_balance(sender) + returned)
-        touched = set(effects.touched)
-        if self.reward(gas_used):
-            touched.add(state.block.coinbase)
+        self.reward(gas_used)
+        touched = {*effects.touched, state.block.coinbase}
         for address in effects.destroyed:
             kept = 0
             if state.fork.keeps_destroyed_balance:
@@ -339,13 +338,12 @@ class Executor:
                     world.delete_account(address)
         return executed
 
-    def reward(self, gas_used: int) -> bool:
-        """Pay the tip to the coinbase. Return whether that touches the account."""
+    def reward(self, gas_used: int) -> None:
+        """Pay the tip to the coinbase."""
         world, coinbase = self.state.world, self.state.block.coinbase
         tip = gas_used * (self.gas_price - base_fee(self.state))
         # Even a tip of 0 touches the coinbase, and creates it before EIP-161.
         world.set_balance(coinbase, world.get_balance(coinbase) + tip)
-        return True
 
     def settled(self, frame: Frame) -> Executed:
         """Return the gas that the sender pays for, after refunds and floor."""

@@ -31,6 +31,8 @@ def _init_code_cost(frame: Frame, word_gas: int) -> int:
 
     word_gas: price of each word.
     """
+    if frame.message.is_static and frame.prices.state is not None:
+        raise OutOfGas("write protection")
     start, size = frame.stack[-2:-4:-1]
     memory, limit = range_cost(frame.memory, start, size), frame.fork.max_init_code_size
     if limit is not None and size > limit:

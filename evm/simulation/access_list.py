@@ -14,7 +14,7 @@ from eth_utils.exceptions import ValidationError
 
 from evm.addresses import address_of, contract_address
 from evm.opcodes import NUMBERS
-from evm.simulation.call import CallResult
+from evm.simulation.call import LIMITED_CALL, CallResult
 from evm.simulation.traced import execute_traced_call
 from evm.tracers.steps import InstructionTracer
 from evm.transactions import CREATE_ADDRESS, AccessList, Authorization
@@ -124,7 +124,9 @@ def create_access_list(
             (address, tuple(sorted(previous[address]))) for address in sorted(previous)
         )
         tracer = AccessListTracer(known, excluded)
-        result = execute_traced_call(world, block, call, tracer, deadline=deadline)
+        result = execute_traced_call(
+            world, block, call, tracer, rules=LIMITED_CALL, deadline=deadline
+        )
         world.discard(0)
         gas_used += result.gas_used
         if tracer.touched == previous:

@@ -48,6 +48,8 @@ class CallRules:
 
 RPC_CALL = CallRules()
 """The rules of eth_call and its relatives."""
+LIMITED_CALL = CallRules(limits_execution_gas=True)
+"""The rules of eth_estimateGas and eth_createAccessList, which look for a transaction."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -113,18 +115,14 @@ class CallExecutor(Executor):
             return NonceOverflow()
         return super().creation_error(address)
 
-    def reward(self, gas_used: int) -> bool:
-        """Pay the tip to the coinbase, unless the call is free.
-
-        Return whether that touches the account.
-        """
+    def reward(self, gas_used: int) -> None:
+        """Pay the tip to the coinbase, nothing if the call is free."""
         call, world, coinbase = self._call, self.state.world, self.state.block.coinbase
-        if call.is_free and not self._rules.requires_fee:
-            return False
-        # With an overridden base fee, the tip may be negative; geth wraps it around.
-        tip = gas_used * (call.gas_price - base_fee(self.state))
+        tip = 0
+        if self._rules.requires_fee or not call.is_free:
+            # With an overridden base fee, it may be negative; geth wraps it around.
+            tip = gas_used * (call.gas_price - base_fee(self.state))
         world.set_balance(coinbase, (world.get_balance(coinbase) + tip) % 2**256)
-        return True
 
     def settled(self, frame: Frame) -> Executed:
         """Return the gas that the sender pays for, and keep the gas before refunds."""
@@ -186,6 +184,7 @@ def execute_call(
         checks_nonce=rules.checks_nonce,
         requires_fee=rules.requires_fee,
         gas_left=gas_left,
+        limits_execution_gas=rules.limits_execution_gas,
     )
     return run_call(state, call, rules)
 

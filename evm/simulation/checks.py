@@ -38,6 +38,9 @@ FUNDS_TEXT = "insufficient funds for gas * price + value"
 TRANSFER_TEXT = "insufficient funds for transfer"
 
 
+FLOOR_TEXT = "insufficient gas for floor data gas cost"
+
+
 class CallRejected(Exception):
     """Raised when a call must not be executed.
 
@@ -57,6 +60,7 @@ def check_call(
     checks_nonce: bool = False,
     requires_fee: bool = False,
     gas_left: int | None = None,
+    limits_execution_gas: bool = False,
 ) -> None:
     """Check a call, and set its intrinsic gas.
 
@@ -64,6 +68,7 @@ def check_call(
     checks_nonce: whether the nonce has to be the sender's.
     requires_fee: whether a call without fees has to pay the base fee.
     gas_left: gas left in the block, if that is limited.
+    limits_execution_gas: whether the intrinsic gas and the floor are limited (EIP-8037).
 
     Raises: CallRejected.
     """
@@ -88,7 +93,7 @@ def check_call(
     if gas_left is not None and call.gas > gas_left:
         raise CallRejected(GAS_LIMIT_REACHED, "gas limit reached")
     _check_funds(state, call)
-    _check_gas(fork, call)
+    _check_gas(fork, call, fork.max_execution_gas if limits_execution_gas else None)
 
 
 def _check_nonce(state: State, call: CallMessage) -> None:
@@ -179,7 +184,8 @@ def _check_funds(state: State, call: CallMessage) -> None:
         )
 
 
-def _check_gas(fork: Fork, call: CallMessage) -> None:
+def _check_gas(fork: Fork, call: CallMessage, cap: int | None) -> None:
+    """Check the gas limit. cap: the most that intrinsic gas and floor may be."""
     needed = call.intrinsic_gas = intrinsic_gas(call, fork)
     if call.gas < needed:
         raise CallRejected(
@@ -189,8 +195,11 @@ def _check_gas(fork: Fork, call: CallMessage) -> None:
     if call.gas < floor:
         raise CallRejected(
             OTHER,
-            f"insufficient gas for floor data gas cost: have {call.gas}, want {floor}",
+            f"{FLOOR_TEXT}: have {call.gas}, want {floor}",
         )
+    if cap is not None and max(needed, floor) > cap:
+        text = f"{FLOOR_TEXT}: intrinsic cost {needed}, floor: {floor}"
+        raise CallRejected(OTHER, text)
 
 
 def _check_init_code(fork: Fork, call: CallMessage) -> None:

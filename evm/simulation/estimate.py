@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from evm.frame_errors import OUT_OF_GAS
-from evm.simulation.call import CallResult, execute_call
+from evm.simulation.call import LIMITED_CALL, CallResult, execute_call
 from evm.simulation.checks import (
     FUNDS_TEXT,
     INTRINSIC_GAS,
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from evm.simulation.block import CallBlock
     from evm.world import World
 
+TRANSFER_GAS = 21_000
+"""What a transfer costs at most."""
 ERROR_RATIO = 0.015
 """An estimate may be too high by at most this fraction of itself."""
 
@@ -58,7 +60,6 @@ class GasEstimator:
         self._block = block
         self._call = call
         self._precompiles = precompiles
-        self._transfer_gas = block.fork.prices.transaction
         self.gas_used = 0
         """Gas that all executions have used together."""
 
@@ -73,9 +74,9 @@ class GasEstimator:
             not call.data
             and call.to != CREATE_ADDRESS
             and not self._world.get_code(call.to)
-            and self._is_plain_transfer()
+            and (used := self._transfer_gas()) is not None
         ):
-            return self._transfer_gas
+            return used
         result = self._execute(highest)
         if result is None or (result.error or "").startswith(OUT_OF_GAS):
             raise NoEstimate(f"gas required exceeds allowance ({highest})")
@@ -107,9 +108,9 @@ class GasEstimator:
         Raises: NoEstimate if the sender can't pay for anything.
         """
         call, block = self._call, self._block
-        limit = call.gas if call.gas >= self._transfer_gas else block.gas_limit
+        limit = call.gas if call.gas >= TRANSFER_GAS else block.gas_limit
         maximum = block.fork.max_transaction_gas
-        if maximum is not None:
+        if maximum is not None and block.fork.max_execution_gas is None:
             limit = min(limit, maximum)
         fee = call.max_fee_per_gas
         if fee:
@@ -125,12 +126,13 @@ class GasEstimator:
             limit = min(limit, available // fee)
         return min(limit, gas_cap) if gas_cap else limit
 
-    def _is_plain_transfer(self) -> bool:
-        """Return whether the call succeeds with the gas of a transfer."""
+    def _transfer_gas(self) -> int | None:
+        """Return the gas of the call if that of a transfer is enough, else None."""
         try:
-            return self._succeeds(self._transfer_gas)
+            result = self._execute(TRANSFER_GAS)
         except CallRejected:
-            return False  # the next execution is rejected as well, with another text
+            return None  # the next execution is rejected as well, with another text
+        return None if result is None or result.error is not None else result.gas_used
 
     def _succeeds(self, gas: int) -> bool:
         result = self._execute(gas)
@@ -147,7 +149,11 @@ class GasEstimator:
         call.gas = gas
         try:
             result = execute_call(
-                world, self._block, call, precompiles=self._precompiles
+                world,
+                self._block,
+                call,
+                rules=LIMITED_CALL,
+                precompiles=self._precompiles,
             )
         except CallRejected as error:
             if error.code == INTRINSIC_GAS:

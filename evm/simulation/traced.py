@@ -54,7 +54,11 @@ def execute_traced_call(
     )
     world.lock_changes()
     check_call(
-        state, call, checks_nonce=rules.checks_nonce, requires_fee=rules.requires_fee
+        state,
+        call,
+        checks_nonce=rules.checks_nonce,
+        requires_fee=rules.requires_fee,
+        limits_execution_gas=rules.limits_execution_gas,
     )
     events.attach(tracer, deadline)
     tracer.start(_traced(state, block, call, deadline, block_hash, index))
