@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from eth_typing import Address, Hash32
 
 from evm.blocks import Block, Withdrawal
+from evm.changed_state import ChangedState
+from evm.changes import Changes
 from evm.errors import InvalidBlock
 from evm.execution import BlockExecution
 from evm.receipts import BLOOM_BYTES
@@ -32,12 +34,12 @@ from evm.simulation.world import WrappingWorld
 from evm.state_roots import StateRoots
 from evm.transactions import ACCESS_LIST, BLOB, LEGACY, Transaction
 from evm.trie import ordered_root
+from evm.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evm.chain_config import ChainConfig
-    from evm.changes import Changes
     from evm.execution import Outcome
     from evm.headers import Header
     from evm.precompiles.contract import Precompile
@@ -119,6 +121,8 @@ class BlockRun:
             hides_base_fee=False,
             limits_execution_gas=validates,
         )
+        # A fork that logs transfers itself needs no other logs of them.
+        traces_transfers = traces_transfers and not fork.logs_transfers
         self._logs = TransferLogs(traces_transfers=traces_transfers)
         self._precompiles: dict[bytes, Precompile] | None = None
         self._transactions: list[UnsignedTransaction] = []
@@ -134,10 +138,13 @@ class BlockRun:
         trie: at the parent's state. It moves to the block's.
         Raises: SimulationError.
         """
+        overridden = self._override_state(state)
+        trie.apply(overridden)
+        if overridden.accounts:
+            state = ChangedState(state, overridden)
         self._world = WrappingWorld(state)
         # Only overrides leave empty accounts. geth keeps them until they are touched.
         roots = StateRoots(self._world, state, trie, clears_empty_accounts=False)
-        self._override_state()
         self._execution = SimulatedExecution(
             self._header,
             self._fork,
@@ -151,16 +158,23 @@ class BlockRun:
         for call in self._request.calls:
             self._execute_call(block, call, budget)
         completed = self._complete(self._finish(), roots())
-        return SimulatedBlock(completed, self._outcomes, roots.changes)
+        overridden.apply(roots.changes)
+        return SimulatedBlock(completed, self._outcomes, overridden)
 
-    def _override_state(self) -> None:
+    def _override_state(self, state: StateReader) -> Changes:
+        """Return the state's changes by overrides, which the block does not read.
+
+        Raises: SimulationError.
+        """
         overrides = self._request.state_overrides
         if not overrides:
-            return
+            return Changes()
+        world = World(state)
         try:
-            self._precompiles = override_state(self._world, overrides, self._fork)
+            self._precompiles = override_state(world, overrides, self._fork)
         except InvalidOverride as error:
             raise SimulationError(SERVER_ERROR, str(error)) from error
+        return world.changes(clears_empty_accounts=False)
 
     def _call_block(self) -> CallBlock:
         """Return the block as the calls see it."""

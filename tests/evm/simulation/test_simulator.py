@@ -182,18 +182,16 @@ def test_account_that_an_override_leaves_empty_is_part_of_the_root() -> None:
     assert account is not None and (account.nonce, account.balance) == (0, 0)
 
 
-@pytest.mark.parametrize(
-    ("gas_price", "is_kept"), [(None, True), (0, True), (1, False)]
-)
-def test_free_call_does_not_touch_an_empty_coinbase(
-    gas_price: int | None, is_kept: bool
+@pytest.mark.parametrize("gas_price", [None, 0, 1])
+def test_an_empty_coinbase_is_removed_even_if_the_call_is_free(
+    gas_price: int | None,
 ) -> None:
     request = replace(
         calls(call(gas_price=gas_price), poor=AccountOverride(balance=0)),
         overrides=BlockOverrides(fee_recipient=POOR, base_fee_per_gas=1),
     )
     (simulated,) = run(request)
-    assert (POOR in simulated.changes.accounts) == is_kept
+    assert simulated.changes.accounts[POOR] is None
 
 
 def test_sender_with_the_largest_nonce_is_refused() -> None:
