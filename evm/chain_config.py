@@ -17,6 +17,7 @@ from evm.rules.dao import (
 )
 from evm.rules.fork import BlobParameters, Fork
 from evm.rules.forks import BLOB_PARAMETER_FORKS, FORKS
+from evm.rules.overrides import OVERRIDABLE, InvalidPrices, with_prices
 
 LADDER = {fork.name: fork for fork in FORKS}
 
@@ -52,14 +53,19 @@ TIME_FORKS = {
     "bpo1Time": "bpo1",
     "bpo2Time": "bpo2",
     "amsterdamTime": "amsterdam",
+    "bogotaTime": "bogota",
     "bpo3Time": "bpo3",
     "bpo4Time": "bpo4",
     "bpo5Time": "bpo5",
 }
 """Keys of forks by Unix seconds, in order. bpo1 and later ones are the
-blob-parameter-only forks, which keep the rules of the fork before them."""
+blob-parameter-only forks, which keep the rules of the fork before them. So does Bogota,
+as in geth 1.17.10."""
 BLOB_PARAMETER_TIMES = tuple(f"bpo{n}Time" for n in range(1, 6))
-OPTIONAL_TIME_FORKS = frozenset({*BLOB_PARAMETER_TIMES, "amsterdamTime"})
+KEEPING_BLOB_PARAMETERS = frozenset({"osaka", "amsterdam", "bogota"})
+"""Forks with the blob parameters of the fork before them. In `blobSchedule`, only those
+of Osaka are read, which former versions of geth required."""
+OPTIONAL_TIME_FORKS = frozenset({*BLOB_PARAMETER_TIMES, "amsterdamTime", "bogotaTime"})
 """Keys that may be absent although a later one is there."""
 
 OTHER_CONSENSUS = ("clique", "aura", "ibft", "ibft2", "qbft", "parlia", "bor")
@@ -330,17 +336,26 @@ def _unknown_forks(config: Mapping[str, Any]) -> tuple[UnknownFork, ...]:
     known = {*BLOCK_FORKS, *OTHER_BLOCKS, *TIME_FORKS}
     forks = []
     for key in sorted(config):
-        if key in known and not _lacks_blob_parameters(key, config):
+        if key in known and not _lacks_rules(key, config):
             continue
         if key.endswith("Block") and (block := _number(config, key)) is not None:
             forks.append(UnknownFork(key.removesuffix("Block"), block=block))
         if key.endswith("Time") and (time := _number(config, key)) is not None:
-            forks.append(UnknownFork(key.removesuffix("Time"), time=time))
+            name = key.removesuffix("Time")
+            if key == "bogotaTime":
+                name += " without amsterdam"
+            forks.append(UnknownFork(name, time=time))
     return tuple(sorted(forks, key=lambda fork: (fork.time or -1, fork.block or 0)))
 
 
-def _lacks_blob_parameters(key: str, config: Mapping[str, Any]) -> bool:
-    """Return whether a config has a blob-parameter-only fork without parameters."""
+def _lacks_rules(key: str, config: Mapping[str, Any]) -> bool:
+    """Return whether a config has a fork by time without a part that it needs.
+
+    It is a blob-parameter-only fork without parameters, or Bogota without Amsterdam, for
+    which geth has a mixture of Amsterdam's instructions and Osaka's blocks.
+    """
+    if key == "bogotaTime":
+        return _number(config, "amsterdamTime") is None
     name = key.removesuffix("Time")
     if key not in BLOB_PARAMETER_TIMES or name in BLOB_PARAMETER_FORKS:
         return False
@@ -400,17 +415,36 @@ def _time_forks(config: Mapping[str, Any]) -> tuple[tuple[int, Fork], ...]:
         raise InvalidChainConfig("shanghaiTime is scheduled, but londonBlock is not")
     forks: list[tuple[int, Fork]] = []
     for key, time in times.items():
-        if time is None or _lacks_blob_parameters(key, config):
+        if time is None or _lacks_rules(key, config):
             continue
         name = TIME_FORKS[key]
         fork = LADDER[name] if name in LADDER else replace(forks[-1][1], name=name)
-        if name == "amsterdam":
-            # From here on, only the blob-parameter-only forks have parameters.
+        if name in KEEPING_BLOB_PARAMETERS:
             fork = replace(fork, blob_parameters=forks[-1][1].blob_parameters)
-        else:
+        if name == "amsterdam":
+            fork = _with_prices(fork, config)
+        elif name != "bogota":
             fork = _with_blob_schedule(fork, config)
         forks.append((time, fork))
     return tuple(forks)
+
+
+def _with_prices(fork: Fork, config: Mapping[str, Any]) -> Fork:
+    """Return a fork with the prices of the config, otherwise its own ones."""
+    schedules = config.get("gasSchedule") or {}
+    if not isinstance(schedules, Mapping):
+        raise InvalidChainConfig("gasSchedule is not an object")
+    if unknown := sorted(schedules.keys() - {OVERRIDABLE}):
+        raise InvalidChainConfig(
+            f"gasSchedule has prices of {unknown[0]}; only those of {OVERRIDABLE} can be "
+            "replaced"
+        )
+    if fork.name not in schedules:
+        return fork
+    try:
+        return with_prices(fork, schedules[fork.name])
+    except InvalidPrices as error:
+        raise InvalidChainConfig(f"gasSchedule.{fork.name}: {error}") from error
 
 
 def _with_blob_schedule(fork: Fork, config: Mapping[str, Any]) -> Fork:

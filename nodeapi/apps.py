@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 from keys.served_methods import ServedMethod, register
 
@@ -16,8 +18,16 @@ class NodeApiConfig(AppConfig):
     verbose_name = "Node"
 
     def ready(self) -> None:
-        """Register the methods for allowlists."""
+        """Register the methods for allowlists, and what follows migrations."""
         register(_methods)
+        post_migrate.connect(_after_migrations, sender=self)
+
+
+def _after_migrations(**options: Any) -> None:
+    """Add later forks to public networks. The EVM is only imported now."""
+    from nodeapi.chain.schedules import schedule_later_forks
+
+    schedule_later_forks(**options)
 
 
 def _methods() -> Iterator[ServedMethod]:

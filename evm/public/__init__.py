@@ -1,7 +1,7 @@
 """The public networks: block 0 and the fork schedule of each, by name.
 
-`NAME.json.xz` is a genesis.json as `geth dumpgenesis` of go-ethereum 1.17.2 prints it
-(core/genesis_alloc.go, params/config.go), with sorted keys and without whitespace.
+`NAME.json.xz` is a genesis.json as `geth dumpgenesis` of go-ethereum 1.17.10 prints it
+(core/genesis_alloc.go, params/chainspecs), with sorted keys and without whitespace.
 `python -m evm.public GETH` writes the files again.
 """
 
@@ -68,4 +68,4 @@ PUBLIC_NETWORKS = {
         ),
     )
 }
-"""The built-in networks by name. Source: go-ethereum params/config.go, 1.17.2."""
+"""The built-in networks by name. Source: go-ethereum params/config.go, 1.17.10."""

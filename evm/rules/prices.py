@@ -54,6 +54,11 @@ class StatePrices(NamedTuple):
     code_byte: int = COST_PER_STATE_BYTE
     """Each byte of a new contract's code."""
 
+    @classmethod
+    def per_byte(cls, cost: int) -> StatePrices:
+        """Return the prices for another cost of a byte in the state."""
+        return cls(*(price // COST_PER_STATE_BYTE * cost for price in cls()))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Prices:

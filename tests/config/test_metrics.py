@@ -193,8 +193,8 @@ def test_a_followed_network_is_reported_with_its_upstream(serve):
 
 def test_forks_that_this_version_lacks_are_reported(serve):
     for slug, changes in (
-        ("live", {"amsterdamTime": 2_000_000_000, "verkleTime": 2_100_000_000}),
-        ("old", {"clique": {}, "amsterdamTime": 2_000_000_000}),
+        ("live", {"futureTime": 2_000_000_000, "verkleTime": 2_100_000_000}),
+        ("old", {"clique": {}, "futureTime": 2_000_000_000}),
     ):
         network = make_network(slug)
         genesis = PUBLIC_NETWORKS["mainnet"].genesis()
@@ -205,7 +205,7 @@ def test_forks_that_this_version_lacks_are_reported(serve):
     found = serve().samples()
     name = "network_unsupported_fork_time_seconds"
     assert {key: value for key, value in found.items() if key[0] == name} == {
-        (name, "amsterdam", "live"): 2_000_000_000,
+        (name, "future", "live"): 2_000_000_000,
         (name, "live", "verkle"): 2_100_000_000,
         (name, "unknown", "upstreams"): 2_050_000_000,
     }

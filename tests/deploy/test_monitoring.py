@@ -74,7 +74,7 @@ def labels() -> dict[str, dict[str, set[str]]]:
     network = following.followed_network("live", url="http://127.0.0.1:9")
     following.add_import(network, 9)
     following.add_reorganisation(network, 2)
-    network.genesis["config"]["amsterdamTime"] = 2_000_000_000
+    network.genesis["config"]["futureTime"] = 2_000_000_000
     network.save(update_fields=["genesis"])
     key = issue_key(owner=get_or_create_customer(email="owner@example.org")).secret
     with run_service(with_metrics=True) as running:

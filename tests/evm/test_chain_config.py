@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from evm.chain_config import (
@@ -9,6 +11,7 @@ from evm.chain_config import (
     UnsupportedFork,
 )
 from evm.rules.fork import BlobParameters
+from evm.rules.prices import StatePrices
 from tests.evm.frames import new_state
 
 BLOCKS = {
@@ -26,6 +29,7 @@ BLOCKS = {
     "arrowGlacierBlock": 11,
     "grayGlacierBlock": 12,
 }
+FRACTION = {"baseFeeUpdateFraction": 7}
 TIMES = {"shanghaiTime": 100, "cancunTime": 200, "pragueTime": 300, "osakaTime": 400}
 
 
@@ -122,6 +126,14 @@ def test_blob_parameters_come_from_the_schedule_or_else_from_mainnet():
     assert new_state(bpo2).fork is bpo2
 
 
+def test_osaka_has_the_blob_parameters_of_prague_unless_the_schedule_has_others():
+    prague = {"target": 1, "max": 2} | FRACTION
+    own = {"target": 3, "max": 4} | FRACTION
+    for schedule, target in (({}, 1), ({"osaka": own}, 3)):
+        forks = config(blobSchedule={"prague": prague, **schedule})
+        assert forks.fork_at(13, 400, True).blob_parameters.target == target
+
+
 def test_a_later_parameter_fork_needs_a_schedule():
     lacking = config(bpo3Time=500)
     assert lacking.fork_at(13, 499, True).name == "osaka"
@@ -130,6 +142,73 @@ def test_a_later_parameter_fork_needs_a_schedule():
     schedule = {"bpo3": {"target": 20, "max": 30, "baseFeeUpdateFraction": 10**7}}
     fork = config(bpo3Time=500, blobSchedule=schedule).fork_at(13, 500, True)
     assert (fork.name, fork.blob_parameters.target) == ("bpo3", 20)
+
+
+def test_amsterdam_keeps_the_blobs_of_the_fork_before_and_later_forks_its_rules():
+    own = {"target": 1, "max": 2, "baseFeeUpdateFraction": 3}
+    schedule = {"amsterdam": own, "bpo3": {"target": 9, "max": 9} | FRACTION}
+    forks = config(
+        bpo2Time=500,
+        amsterdamTime=600,
+        bogotaTime=700,
+        bpo3Time=800,
+        blobSchedule=schedule,
+    )
+    amsterdam, bogota, bpo3 = (forks.fork_at(13, at, True) for at in (600, 700, 800))
+    assert [each.name for each in (amsterdam, bogota, bpo3)] == [
+        *("amsterdam", "bogota", "bpo3")
+    ]
+    assert amsterdam.blob_parameters == forks.fork_at(13, 500, True).blob_parameters
+    assert replace(bogota, name="amsterdam") == amsterdam
+    assert bpo3.prices == amsterdam.prices
+    assert bpo3.blob_parameters == BlobParameters(9, 9, 7)
+    assert forks.unknown_forks == ()
+
+
+def test_prices_of_amsterdam_can_be_replaced():
+    given = {
+        "costPerStateByte": 1174,
+        "state": {"codeByte": 7},
+        "store": {"clearRefund": 5},
+        "constant": {"CREATE": 6},
+        "coldAccount": 2600,
+    }
+    forks = config(amsterdamTime=500, bogotaTime=600, gasSchedule={"amsterdam": given})
+    own, prices = LADDER["amsterdam"].prices, forks.fork_at(13, 500, True).prices
+    assert prices == replace(
+        own.changed(CREATE=6),
+        state=StatePrices(120 * 1174, 64 * 1174, 23 * 1174, 7),
+        store=own.store._replace(clear_refund=5),
+        cold_account=2600,
+    )
+    assert forks.fork_at(13, 600, True).prices == prices
+    assert forks.until(13, 499) == config(amsterdamTime=500).until(13, 499)
+    assert forks.until(13, 500) != config(amsterdamTime=500).until(13, 500)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([], "gasSchedule.amsterdam: it is not an object"),
+        ({"cold_account": 1}, "gasSchedule.amsterdam: cold_account is not known"),
+        ({"coldAccount": "1"}, "coldAccount is '1', not a number"),
+        ({"coldAccount": -1}, "coldAccount is -1, not between 0 and"),
+        ({"coldAccount": 2**32 + 1}, "coldAccount is 4294967297, not between"),
+        ({"costPerStateByte": True}, "costPerStateByte is True, not a number"),
+        ({"state": 1530}, "state is not an object"),
+        ({"state": {"bytes": 1}}, "state.bytes is not known"),
+        ({"constant": {"SLOAD": 1.5}}, "constant.SLOAD is 1.5, not a number"),
+        ({"constant": {"NONE": 1}}, "constant.NONE is not known"),
+    ],
+)
+def test_other_prices_are_refused_by_name(given, message):
+    with pytest.raises(InvalidChainConfig, match=message):
+        config(amsterdamTime=500, gasSchedule={"amsterdam": given})
+
+
+def test_prices_of_other_forks_can_not_be_replaced():
+    with pytest.raises(InvalidChainConfig, match="gasSchedule has prices of osaka"):
+        config(amsterdamTime=500, gasSchedule={"osaka": {}})
 
 
 @pytest.mark.parametrize(
@@ -149,7 +228,10 @@ def test_consensus_that_we_can_not_check_is_refused_by_name(key, name):
 
 @pytest.mark.parametrize(
     ("key", "name"),
-    [("amsterdamTime", "amsterdam"), ("verkleTime", "verkle"), ("bpo6Time", "bpo6")],
+    [
+        *(("futureTime", "future"), ("verkleTime", "verkle"), ("bpo6Time", "bpo6")),
+        ("bogotaTime", "bogota without amsterdam"),
+    ],
 )
 def test_blocks_before_a_time_fork_that_we_lack_can_be_executed(key, name):
     upcoming = config(**{key: 500})
@@ -165,10 +247,10 @@ def test_blocks_before_a_time_fork_that_we_lack_can_be_executed(key, name):
 
 
 def test_blocks_before_a_block_fork_that_we_lack_can_be_executed():
-    upcoming = config(futureBlock=20, amsterdamTime=500)
+    upcoming = config(futureBlock=20, laterTime=500)
     assert upcoming.unknown_forks == (
         UnknownFork("future", block=20),
-        UnknownFork("amsterdam", time=500),
+        UnknownFork("later", time=500),
     )
     assert upcoming.fork_at(19, 400, True).name == "osaka"
     with pytest.raises(UnsupportedFork, match="block 20 needs future"):
@@ -179,9 +261,9 @@ def test_blocks_before_a_block_fork_that_we_lack_can_be_executed():
 
 def test_a_genesis_with_a_fork_that_we_lack_is_refused():
     everything = {**dict.fromkeys(BLOCKS, 0), "terminalTotalDifficulty": 0}
-    upcoming = config(**everything, amsterdamTime=500)
+    upcoming = config(**everything, laterTime=500)
     assert upcoming.genesis_fork(499).name == "osaka"
-    with pytest.raises(UnsupportedFork, match="block 0 needs amsterdam"):
+    with pytest.raises(UnsupportedFork, match="block 0 needs later"):
         upcoming.genesis_fork(500)
     with pytest.raises(UnsupportedFork, match="block 0 needs future"):
         config(futureBlock=0).genesis_fork(0)

@@ -11,7 +11,7 @@ from nodeapi.chain.genesis import verified_genesis
 
 FORKS = {
     # Source: https://github.com/ethereum/execution-specs, network upgrades; EIP-7607;
-    # EIP-7892
+    # EIP-7892; EIP-7773
     "mainnet": [
         *(("frontier", 1_149_999, 0), ("homestead", 1_150_000, 0)),
         *(("tangerine_whistle", 2_463_000, 0), ("spurious_dragon", 2_675_000, 0)),
@@ -29,6 +29,7 @@ FORKS = {
         *(("shanghai", 2**40, 1_677_557_088), ("cancun", 2**40, 1_706_655_072)),
         *(("prague", 2**40, 1_741_159_776), ("osaka", 2**40, 1_760_427_360)),
         *(("bpo1", 2**40, 1_761_017_184), ("bpo2", 2**40, 1_761_607_008)),
+        *(("bpo2", 2**40, 1_791_294_815), ("amsterdam", 2**40, 1_791_294_816)),
     ],
     "hoodi": [
         *(("cancun", 1, 1_742_999_831), ("prague", 2**40, 1_742_999_832)),

@@ -110,12 +110,12 @@ def test_upcoming_fork_that_is_not_supported_is_reported(
     tmp_path: Path, node: UpstreamNode
 ) -> None:
     genesis = sample.genesis()
-    genesis["config"]["amsterdamTime"] = 2_000_000_000
+    genesis["config"]["futureTime"] = 2_000_000_000
     path = tmp_path / "genesis.json"
     path.write_text(json.dumps(genesis))
     _, stderr = add("--upstream", node.url, genesis=path)
-    assert "The fork amsterdam at time 2000000000 is not supported" in stderr
-    assert Network.objects.get().genesis["config"]["amsterdamTime"] == 2_000_000_000
+    assert "The fork future at time 2000000000 is not supported" in stderr
+    assert Network.objects.get().genesis["config"]["futureTime"] == 2_000_000_000
 
 
 def test_other_fork_schedule_of_an_upstream_is_reported(node: UpstreamNode) -> None:

@@ -108,6 +108,24 @@ def test_upstream_with_our_schedule_has_no_differences() -> None:
     assert check(cancun, prague(), bpo2()) == ForkCheck()
 
 
+def test_upstream_with_our_amsterdam_has_no_differences() -> None:
+    config = config_with(amsterdamTime=2_000_000_000)
+    amsterdam = osaka(2_000_000_000, (14, 21, 11_684_671))
+    answer = {"current": bpo2(), "next": amsterdam, "last": amsterdam}
+    builders = {
+        "BUILDER_DEPOSIT_CONTRACT_ADDRESS": "0x0000bff46984e3725691fa540a8c7589300d8282",
+        "BUILDER_EXIT_CONTRACT_ADDRESS": "0x000064d678505ad48f8ccb093bc65613800e8282",
+    }
+    found = check_forks(answer, config, START)
+    assert found.differences == tuple(
+        f"In amsterdam the upstream has the system contract {name} at no address, "
+        f"this version at {address}."
+        for name, address in builders.items()
+    )
+    amsterdam["systemContracts"] |= builders
+    assert check_forks(answer, config, START) == ForkCheck()
+
+
 def test_upstream_without_the_method_or_before_all_time_forks_tells_nothing() -> None:
     assert check_forks(None, CONFIG, START) == ForkCheck()
     assert check(None) == ForkCheck()
@@ -130,17 +148,17 @@ def test_fork_that_only_the_upstream_knows_is_upcoming_and_unsupported() -> None
 
 
 def test_fork_of_our_config_that_we_lack_is_named() -> None:
-    config = config_with(amsterdamTime=2_000_000_000)
+    config = config_with(futureTime=2_000_000_000)
     upstream = {"current": bpo2(), "next": osaka(2_000_000_000), "last": None}
     for answer in (upstream, None):
         found = check_forks(answer, config, START)
         assert found.differences == ()
         assert found.unsupported is not None
-        assert found.unsupported.name == "amsterdam"
-        assert "The fork amsterdam at 2033-05-18" in str(found.unsupported)
+        assert found.unsupported.name == "future"
+        assert "The fork future at 2033-05-18" in str(found.unsupported)
     found = check_forks({"current": bpo2()}, config, START)
     assert found.differences == (
-        "This network's config has the fork amsterdam at 2033-05-18 03:33:20 UTC, "
+        "This network's config has the fork future at 2033-05-18 03:33:20 UTC, "
         "which the upstream does not have.",
     )
 

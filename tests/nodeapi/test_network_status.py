@@ -107,7 +107,7 @@ def test_state_as_json(network: Network) -> None:
 def test_state_in_lines(network: Network) -> None:
     assert "dev: Dev, chain id" in output("network_status", "dev")
     Network.objects.update(
-        genesis={"config": {"chainId": 1, "amsterdamTime": 2_000_000_000}}
+        genesis={"config": {"chainId": 1, "futureTime": 2_000_000_000}}
     )
     report(network, best_number=9, alarm="stuck")
     UpstreamStatus.objects.create(
@@ -128,7 +128,7 @@ def test_state_in_lines(network: Network) -> None:
         "7 blocks behind",
         f"fork       upstream {network.upstreams.first().pk}: two",
         "alarm      stuck",
-        "amsterdam at 2033-05-18 03:33:20 UTC is not supported",
+        "future at 2033-05-18 03:33:20 UTC is not supported",
         f"{second.pk}  ws://other.example disabled",
         "(rack 1) head 9, 1 of 10 requests failed",
     ):

@@ -182,7 +182,7 @@ def later() -> Any:
 
 
 def test_unknown_fork_is_refused() -> None:
-    unknown = UnknownFork("amsterdam", time=BASE.timestamp + 1)
+    unknown = UnknownFork("future", time=BASE.timestamp + 1)
     config = replace(BUILDER.config, unknown_forks=(unknown,))
     (block,) = plan_blocks([empty()], BASE)
     with pytest.raises(UnsupportedFork):

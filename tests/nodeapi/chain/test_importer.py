@@ -159,8 +159,8 @@ def test_a_fork_that_is_past_can_not_be_moved_but_one_to_come_can() -> None:
 
 def test_a_genesis_under_a_fork_that_we_lack_is_refused_by_name() -> None:
     genesis = execution_apis.genesis()
-    genesis["config"]["amsterdamBlock"] = 0
-    with pytest.raises(UnsupportedFork, match="block 0 needs amsterdam"):
+    genesis["config"]["futureBlock"] = 0
+    with pytest.raises(UnsupportedFork, match="block 0 needs future"):
         chains.import_blocks("hive", genesis, [])
 
 

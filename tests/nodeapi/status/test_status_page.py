@@ -130,10 +130,10 @@ def test_an_alarm_is_shown(chain, boss):
 
 def test_a_fork_that_is_not_supported_is_announced(chain, boss):
     network = chain.network
-    network.genesis["config"]["amsterdamTime"] = 1_900_000_000
+    network.genesis["config"]["futureTime"] = 1_900_000_000
     network.save(update_fields=["genesis"])
     page = text(boss.get(status_path(network)))
-    assert "The fork amsterdam at 2030-03-17" in page
+    assert "The fork future at 2030-03-17" in page
     assert "is not supported" in page
 
 
