@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -108,13 +107,13 @@ def test_altered_blocks_are_rejected_with_the_values_of_geths_text(
 
 def values_of(text: str) -> str:
     """Return the values in a text of geth as our texts have them."""
-    (local,) = re.findall(r"(?:local|computed): (\w+)", text)
-    (remote,) = re.findall(r"remote: (\w+)", text)
-
-    def shown(value: str) -> str:
-        return "0x" + value if len(value) == 64 else value
-
-    return f"expected {shown(local)}, got {shown(remote)}"
+    values = dict(re.findall(r"(local|computed|remote): (\w+)", text))
+    shown = {
+        name: f"0x{value}" if len(value) == 64 else value
+        for name, value in values.items()
+    }
+    local = shown.get("local") or shown.get("computed")
+    return f"expected {local}, got {shown.get('remote')}"
 
 
 def test_every_altered_block_is_imported() -> None:

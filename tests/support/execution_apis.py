@@ -32,11 +32,15 @@ def use(named: str | None) -> None:
     _chosen[:] = [Path(named)] if named else []
 
 
+def data() -> Path:
+    """Return the folder of all conformance data, which need not exist."""
+    named = os.environ.get("CONFORMANCE_DATA")
+    return Path(named) if named else PROJECT.parent / "shared" / "data"
+
+
 def folder() -> Path:
     """Return the folder of the data. Skip the test if it does not exist."""
-    named = os.environ.get("CONFORMANCE_DATA")
-    data = Path(named) if named else PROJECT.parent / "shared" / "data"
-    found = _chosen[0] if _chosen else data / "execution-apis"
+    found = _chosen[0] if _chosen else data() / "execution-apis"
     if not (found / "chain.rlp").is_file():
         pytest.skip(f"no conformance data in {found}: set CONFORMANCE_DATA")
     return found

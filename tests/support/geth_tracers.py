@@ -9,7 +9,6 @@ Source: go-ethereum, eth/tracers/internal/tracetest
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,18 +29,16 @@ from evm.transactions import Transaction, decode_transaction
 from evm.world import World
 from nodeapi.chain.memory_state import MemoryState
 from nodeapi.documents.blocks import transaction_document
+from tests.support import execution_apis
 from tests.support.executed import memory_state
 
 ANCESTORS = 256
 """Number of ancestors whose hashes BLOCKHASH returns."""
-PROJECT = Path(__file__).resolve().parents[2]
 
 
 def folder() -> Path:
     """Return the folder of the recorded cases, if it exists."""
-    named = os.environ.get("CONFORMANCE_DATA")
-    data = Path(named) if named else PROJECT.parent / "shared" / "data"
-    return data / "geth-tracers"
+    return execution_apis.data() / "geth-tracers"
 
 
 @dataclass(frozen=True, slots=True)
