@@ -252,6 +252,7 @@ class BlockBuilding:
                 checks_nonce=True,
                 requires_fee=True,
                 gas_left=self.gas_left,
+                limits_execution_gas=True,
             )
         except CallRejected as error:
             outdated = transaction.nonce < nonce

@@ -18,6 +18,7 @@ from hashlib import sha256
 from eth_utils.exceptions import ValidationError
 
 from evm.intrinsic import floor_gas, intrinsic_gas
+from evm.simulation.checks import FLOOR_TEXT
 from evm.rules.fork import Fork
 from evm.signatures import CURVE_ORDER
 from evm.transactions import (
@@ -185,16 +186,17 @@ def check_signature(transaction: Transaction, chain_id: int) -> None:
 
 def _check_gas(transaction: Transaction, fork: Fork) -> None:
     gas = transaction.gas
-    needed = intrinsic_gas(transaction, fork)
+    needed, floor = intrinsic_gas(transaction, fork), floor_gas(transaction, fork)
     if gas < needed:
         raise InvalidTransaction(
             f"intrinsic gas too low: gas {gas}, minimum needed {needed}"
         )
-    needed = floor_gas(transaction, fork)
-    if gas < needed:
+    if gas < floor:
+        raise InvalidTransaction(f"{FLOOR_TEXT}: gas {gas}, minimum needed {floor}")
+    cap = fork.max_execution_gas
+    if cap is not None and max(needed, floor) > cap:
         raise InvalidTransaction(
-            "insufficient gas for floor data gas cost: "
-            f"gas {gas}, minimum needed {needed}"
+            f"{FLOOR_TEXT}: intrinsic cost {needed}, floor: {floor}"
         )
 
 

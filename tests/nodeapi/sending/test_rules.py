@@ -6,6 +6,7 @@ import pytest
 
 from evm import rlp
 from evm.rules.forks import (
+    AMSTERDAM,
     BERLIN,
     CANCUN,
     ISTANBUL,
@@ -164,3 +165,17 @@ def test_members_may_be_empty():
 
 def changed_members(members: list, position: int, value: object) -> list:
     return [*members[:position], value, *members[position + 1 :]]
+
+
+def test_amsterdam_lets_gas_exceed_the_limit_of_execution_gas():
+    rules = replace(RULES, fork=AMSTERDAM, gas_limit=2**33)
+    assert submit(signed(DYNAMIC, gas=2**32 - 1), rules)
+    assert refusal(signed(DYNAMIC, gas=2**32), fork=AMSTERDAM, gas_limit=2**33) == (
+        "transaction gas limit too high (cap: 4294967295, tx: 4294967296)"
+    )
+    accounts = [(number.to_bytes(20, "big"), []) for number in range(4100)]
+    wide = signed(DYNAMIC, gas=20_000_000, access_list=accounts)
+    assert refusal(wide, fork=AMSTERDAM) == (
+        "insufficient gas for floor data gas cost: intrinsic cost 17159000, "
+        "floor: 5269000"
+    )
