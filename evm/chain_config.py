@@ -102,9 +102,25 @@ class UnsupportedFork(InvalidChainConfig):
     A config may schedule such a fork. The blocks before it can be executed.
     """
 
-    def __init__(self, name: str, subject: str = "the genesis config") -> None:
+    def __init__(
+        self,
+        name: str,
+        subject: str = "the genesis config",
+        reason: str = "is not supported",
+    ) -> None:
         self.name = name
-        super().__init__(f"{subject} needs {name}, which is not supported")
+        super().__init__(f"{subject} needs {name}, which {reason}")
+
+
+class UnscheduledFork(UnsupportedFork):
+    """Raised for a block whose header is of Amsterdam, which the config does not have.
+
+    The config is older than the fork's date. The block may be valid.
+    """
+
+    def __init__(self, number: int) -> None:
+        reason = "the network's config does not schedule"
+        super().__init__("amsterdam", f"block {number}", reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +261,11 @@ class ChainConfig:
         if fork.has_blobs and parameters is not None:
             return replace(fork, blob_parameters=parameters)
         return fork
+
+    @property
+    def schedules_amsterdam(self) -> bool:
+        """Whether headers may have the fields of Amsterdam, now or later."""
+        return any(fork.has_block_access_list for _, fork in self.time_forks)
 
     def has_base_fee(self, number: int) -> bool:
         """Return whether the block with a number has a base fee, from London on."""

@@ -11,6 +11,7 @@ from eth_typing import Hash32
 
 from evm import rlp
 from evm.block_access_list import GAS_PER_LIST_ITEM
+from evm.chain_config import UnscheduledFork
 from evm.changes import Changes
 from evm.errors import InvalidBlock
 from evm.execution import Outcome, execute_block
@@ -76,6 +77,8 @@ def verify_block(
     header = block.header
     is_merged = config.is_merged(parent.total_difficulty)
     fork = config.fork_at(header.number, header.timestamp, is_merged)
+    if header.block_access_list_hash is not None and not config.schedules_amsterdam:
+        raise UnscheduledFork(header.number)
     world = World(parent.state)
     roots = StateRoots(
         world,

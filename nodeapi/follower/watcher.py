@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from eth_typing import Hash32
 
-from evm.chain_config import ChainConfig, UnsupportedFork
+from evm.chain_config import ChainConfig, UnscheduledFork, UnsupportedFork
 from networks.directory import UpstreamView
 from nodeapi.follower.choice import Point, View, polled_view
 from nodeapi.follower.health import Health, Pace
@@ -376,8 +376,7 @@ class Watcher:
         stop = self.fork_stop
         if stop is None or await self._before_fork(stop.last.number) != stop.last:
             last, first = await search_fork(self._before_fork, newest)
-            name = fork_name(first, config, self.forks)
-            text = str(UnsupportedFork(name, f"block {last.number + 1}"))
+            text = str(unsupported_fork(first, config, self.forks))
             logger.warning("upstream %s: %s", self.upstream.id, text)
             stop = ForkStop(last, point, text)
         view = polled_view(
@@ -446,9 +445,10 @@ class ForkStop:
 
 
 def later_fork(block: BlockRef, config: ChainConfig) -> LaterFork | None:
-    """Return a LaterFork if the schedule has an unsupported fork at a block."""
+    """Return a LaterFork if a block is of an unsupported or unscheduled fork."""
     place = block.number, block.timestamp
-    if any(fork.is_active(*place) for fork in config.unknown_forks):
+    is_unknown = any(fork.is_active(*place) for fork in config.unknown_forks)
+    if is_unknown or (block.is_of_amsterdam and not config.schedules_amsterdam):
         return LaterFork(*place, block.hash, ())
     return None
 
@@ -475,15 +475,21 @@ async def search_fork(
     return last, first
 
 
-def fork_name(first: LaterFork, config: ChainConfig, forks: ForkCheck) -> str:
-    """Return the name of a fork, or a description.
+def unsupported_fork(
+    first: LaterFork, config: ChainConfig, forks: ForkCheck
+) -> UnsupportedFork:
+    """Return the error that names or describes a fork.
 
     first: the first block of the fork. forks: the upstream's schedule.
     """
+    block, scheduled = f"block {first.number}", forks.unsupported
     for fork in config.unknown_forks:
         if fork.is_active(first.number, first.timestamp):
-            return fork.name
-    scheduled = forks.unsupported
+            return UnsupportedFork(fork.name, block)
+    if not first.members:
+        return UnscheduledFork(first.number)
     if scheduled is not None and scheduled.time <= first.timestamp:
-        return scheduled.name or f"the fork at {date(scheduled.time)}"
-    return f"a fork with the members {', '.join(first.members)[:MEMBERS_LIMIT]}"
+        name = scheduled.name or f"the fork at {date(scheduled.time)}"
+        return UnsupportedFork(name, block)
+    members = ", ".join(first.members)[:MEMBERS_LIMIT]
+    return UnsupportedFork(f"a fork with the members {members}", block)

@@ -69,12 +69,15 @@ class BlockRef:
     """A block's hash, number, parent hash and timestamp, in Unix seconds.
 
     The fields are consistent, because the hash was computed from the header.
+
+    is_of_amsterdam: whether the header has the fields of Amsterdam.
     """
 
     number: int
     hash: Hash32
     parent_hash: Hash32
     timestamp: int
+    is_of_amsterdam: bool = False
 
 
 class RawMode(IntEnum):
@@ -287,7 +290,13 @@ def _reference(document: Any) -> BlockRef | None:
     if document is None:
         return None
     header = header_of(_object(document))
-    return BlockRef(header.number, header.hash, header.parent_hash, header.timestamp)
+    return BlockRef(
+        header.number,
+        header.hash,
+        header.parent_hash,
+        header.timestamp,
+        is_of_amsterdam=header.slot_number is not None,
+    )
 
 
 def _at(number: int, document: Any) -> BlockRef | None:

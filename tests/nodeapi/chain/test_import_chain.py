@@ -405,6 +405,20 @@ def test_a_file_is_read_up_to_the_first_block_of_a_later_fork(write: Any) -> Non
     assert Network.objects.get().head_number == 4
 
 
+def test_a_block_of_a_fork_that_the_config_lacks_is_not_called_invalid(
+    write: Any,
+) -> None:
+    raw = sample.raw_blocks()
+    number, block = len(raw), decode_block(raw[-1])
+    items = [*block.header.items(), EMPTY_UNCLES_HASH, rlp.encode_int(7)]
+    last = rlp.wrap_list(b"".join([rlp.encode(items), *rlp.list_items(raw[-1])[1:]]))
+    told = refusal(write("chain.rlp", b"".join([*raw[:-1], last])))
+    assert told == (
+        f"block {number} needs amsterdam, which the network's config does not schedule"
+    )
+    assert Network.objects.get().head_number == number - 1
+
+
 def test_an_access_list_that_the_header_does_not_have_is_refused(write: Any) -> None:
     raw = sample.raw_blocks()[:3]
     parts = [*rlp.list_items(raw[-1])[:3], b"\xc0", b"\xc0"]

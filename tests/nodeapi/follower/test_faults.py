@@ -294,43 +294,59 @@ def test_the_lock_is_lost(start_node: StartNode) -> None:
     assert chains.rows(SLUG) == chains.rows("straight")
 
 
-def add_later_fork(node: Simulator, first: int) -> None:
-    """Make a node send headers with an unknown member from a block on."""
+LATER = {"laterNumber": "0x7"}
+AMSTERDAM = {"blockAccessListHash": f"0x{'11' * 32}", "slotNumber": "0x7"}
+
+
+def add_later_fork(node: Simulator, first: int, members: dict[str, str]) -> None:
+    """Make a node send headers with further members from a block on."""
     for name in ("eth_getBlockByNumber", "eth_getBlockByHash"):
         node.server.methods[name] = partial(
-            _later_fork, node.server.methods[name], first
+            _later_fork, node.server.methods[name], first, members
         )
 
 
-def _later_fork(method: Callable[..., Any], first: int, name: str, full: bool) -> Any:
+def _later_fork(
+    method: Callable[..., Any],
+    first: int,
+    members: dict[str, str],
+    name: str,
+    full: bool,
+) -> Any:
     found = method(name, full)
     if found is None or int(found["number"], 16) < first:
         return found
-    items = [*header_of(found).items(), rlp.encode_int(7)]
+    more = [bytes.fromhex(each[2:].rjust(2, "0")) for each in members.values()]
+    items = [*header_of(found).items(), *more]
     block_hash = keccak_256(rlp.encode(items)).hexdigest()
-    return found | {"hash": f"0x{block_hash}", "laterNumber": "0x7"}
+    return found | members | {"hash": f"0x{block_hash}"}
 
 
-@pytest.mark.parametrize("is_scheduled", [True, False])
-def test_a_fork_that_this_version_lacks(
-    start_node: StartNode, is_scheduled: bool
+@pytest.mark.parametrize(
+    ("members", "needs"),
+    [
+        ({}, "future, which is not supported"),
+        (LATER, "a fork with the members laterNumber, which is not supported"),
+        (AMSTERDAM, "amsterdam, which the network's config does not schedule"),
+    ],
+)
+def test_a_fork_that_this_version_or_the_config_lacks(
+    start_node: StartNode, members: dict[str, str], needs: str
 ) -> None:
     """The blocks before it are imported, no upstream is blamed, and polls are rare."""
-    chain = grow(small_chain(), 160)
-    genesis = genesis_of()
+    chain = grow(small_chain(fork="prague"), 160)
+    genesis = genesis_of(fork="prague")
     node = start_node(chain)
-    if is_scheduled:
-        genesis["config"]["futureTime"] = chain.blocks[150].header.timestamp
-        name = "future"
+    if members:
+        add_later_fork(node, 151, members)
     else:
-        add_later_fork(node, 151)
-        name = "a fork with the members laterNumber"
+        genesis["config"]["futureTime"] = chain.blocks[150].header.timestamp
     net = Net(node, scheme="ws", genesis=genesis)
     latest = ("eth_getBlockByNumber", ["latest", False])
     with net.followed():
         net.wait_for(chain.blocks[149])
-        net.wait_for_alarm(f"block 151 needs {name}, which is not supported")
-        status = net.wait_for_error(0, f"block 151 needs {name}")
+        net.wait_for_alarm(f"block 151 needs {needs}")
+        status = net.wait_for_error(0, f"block 151 needs {needs}")
         assert (status.head_number, status.errors) == (160, 0)
         assert net.quarantined() == []
         assert node.server.calls.count(latest) == 1
@@ -347,7 +363,7 @@ def test_a_fork_that_only_one_upstream_has_reached(start_node: StartNode) -> Non
     chain = grow(small_chain(), 8)
     ahead, behind = start_node(chain), start_node(chain)
     behind.show(chain, 4)
-    add_later_fork(ahead, 7)
+    add_later_fork(ahead, 7, LATER)
     net = Net(ahead, behind)
     with net.followed():
         net.wait_for(chain.blocks[5])
