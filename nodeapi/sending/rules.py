@@ -18,9 +18,9 @@ from hashlib import sha256
 from eth_utils.exceptions import ValidationError
 
 from evm.intrinsic import floor_gas, intrinsic_gas
-from evm.simulation.checks import FLOOR_TEXT
 from evm.rules.fork import Fork
 from evm.signatures import CURVE_ORDER
+from evm.simulation.checks import FLOOR_TEXT
 from evm.transactions import (
     BLOB,
     CELLS_PER_BLOB,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.utils import timezone
 
 from nodeapi.follower import importing
 from samples.builder import ChainBuilder
+from samples.schedules import from_genesis, make_genesis
 from tests.nodeapi.follower.conftest import StartNode
 from tests.nodeapi.follower.net import SLUG, Net
 from tests.support import chains
-from tests.support.simulator import genesis_of, grow, small_chain
+from tests.support.simulator import ALICE, genesis_of, grow, small_chain
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -25,9 +28,9 @@ def forked(common: int, own: int, other: int) -> tuple[ChainBuilder, ChainBuilde
     return grow(chain, own, "first"), second
 
 
-def check_rows(chain: ChainBuilder) -> None:
+def check_rows(chain: ChainBuilder, genesis: dict[str, Any] | None = None) -> None:
     """Compare the canonical state with that of an import of one chain."""
-    chains.import_blocks("straight", genesis_of(), chain.blocks)
+    chains.import_blocks("straight", genesis or genesis_of(), chain.blocks)
     found, wanted = chains.rows(SLUG), chains.rows("straight")
     for table in ("accounts", "slots", "nodes", "head"):
         assert found[table] == wanted[table], table
@@ -93,6 +96,33 @@ def test_10_while_catching_up(start_node: StartNode) -> None:
         node.show(first)
         net.wait_for(node.show(second))
     check_rows(second)
+
+
+@pytest.mark.parametrize("has_debug", [True, False])
+def test_10_across_the_first_block_of_amsterdam(
+    start_node: StartNode, has_debug: bool
+) -> None:
+    """Blocks are read raw, or rebuilt from JSON, in which headers have new members."""
+    first_blocks = {**from_genesis("bpo2"), "amsterdam": 4}
+    alloc = {f"0x{ALICE.address.hex()}": {"balance": hex(10**24)}}
+    genesis = make_genesis(chain_id=1337, first_blocks=first_blocks, alloc=alloc)
+    chain = ChainBuilder(genesis)
+    grow(chain, 2)
+    second = chain.fork()
+    for branch, count, text in ((chain, 3, "first"), (second, 4, "second")):
+        for number in range(count):
+            branch.send(ALICE, bytes([number + 9]) * 20, value=7)
+            grow(branch, 1, text)
+    node = start_node(chain)
+    node.has_debug = has_debug
+    net = Net(node, genesis=genesis)
+    with net.followed():
+        net.wait_for(chain.blocks[-1])
+        net.wait_for(node.show(second))
+        assert net.reorganisations() == [(2, 3, 4)]
+    slots = [block.header.slot_number for block in second.blocks]
+    assert slots == [None, None, None, 1, 2, 3]
+    check_rows(second, genesis)
 
 
 def test_11_rewound_to_an_ancestor(start_node: StartNode) -> None:
