@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -145,33 +145,31 @@ def _check_body(block: Block, fork: Fork) -> None:
 
 
 def _check_outcome(header: Header, outcome: Outcome) -> None:
-    _check(header, "gas used", header.gas_used, outcome.gas_used)
-    _check(
-        header,
-        "receipts root",
-        header.receipts_root,
-        ordered_root([receipt.encode() for receipt in outcome.receipts]),
-    )
-    bloom = outcome.bloom.to_bytes(BLOOM_BYTES, "big")
-    _check(header, "logs bloom", header.logs_bloom, bloom)
-    if outcome.requests is not None:
-        _check(
-            header,
-            "requests hash",
-            header.requests_hash,
-            requests_hash(outcome.requests),
-        )
+    for field, promised, found in computed_fields(header, outcome):
+        _check(header, field, promised, found)
     access_list, limit = outcome.access_list, header.gas_limit // GAS_PER_LIST_ITEM
-    if access_list is not None:
-        _check(
-            header,
-            "block access list hash",
-            header.block_access_list_hash,
-            access_list.hash,
-        )
-        if access_list.items > limit:
-            reason = f"{access_list.items} accounts and slots exceed {limit}"
-            raise InvalidBlock(header, "block access list", reason=reason)
+    if access_list is not None and access_list.items > limit:
+        reason = f"{access_list.items} accounts and slots exceed {limit}"
+        raise InvalidBlock(header, "block access list", reason=reason)
+
+
+def computed_fields(
+    header: Header, outcome: Outcome
+) -> Iterator[tuple[str, object, object]]:
+    """Yield each field of a header that an execution gives, except the state root.
+
+    The name, the header's value, and the computed value.
+    """
+    yield "gas used", header.gas_used, outcome.gas_used
+    receipts = ordered_root([receipt.encode() for receipt in outcome.receipts])
+    yield "receipts root", header.receipts_root, receipts
+    bloom = outcome.bloom.to_bytes(BLOOM_BYTES, "big")
+    yield "logs bloom", header.logs_bloom, bloom
+    if outcome.requests is not None:
+        yield "requests hash", header.requests_hash, requests_hash(outcome.requests)
+    if outcome.access_list is not None:
+        computed = outcome.access_list.hash
+        yield "block access list hash", header.block_access_list_hash, computed
 
 
 def _check(header: Header, field: str, promised: object, found: object) -> None:

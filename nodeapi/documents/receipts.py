@@ -113,6 +113,11 @@ def receipt_gas_used(stored: bytes) -> int:
 
 def raw_receipt(document: bytes) -> bytes:
     """Return a receipt as EIP-2718 encodes it. document: the result of `receipt_document`."""
+    return parse_receipt(document).encode()
+
+
+def parse_receipt(document: bytes) -> Receipt:
+    """Return the receipt of a result of `receipt_document`."""
     members = orjson.loads(document)
     status, root = members.get("status"), members.get("root")
     return Receipt(
@@ -130,7 +135,7 @@ def raw_receipt(document: bytes) -> bytes:
             )
             for log in members["logs"]
         ],
-    ).encode()
+    )
 
 
 def receipt_pieces(stored: bytes, transaction: bytes) -> Iterator[bytes]:

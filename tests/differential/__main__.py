@@ -1,4 +1,8 @@
-"""Compare chains with the oracle: `python -m tests.differential [NAME …]`."""
+"""Compare chains with the oracle: `python -m tests.differential [NAME …]`.
+
+The name `real_blocks` stands for the blocks of `tests.support.real_blocks`, which py-evm
+executes as well.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +21,13 @@ import pytest
 
 from evm.opcodes import OPCODE_NAMES
 from evm.tracers.steps import Step, TracedTransaction
+from nodeapi.chain import block_audit, py_evm
 from nodeapi.chain.replay import Replay
 from tests.differential.cases import CASES, NOT_SPECIFIED, Case, told_block
+from tests.support import real_blocks
 
 PROJECT = Path(__file__).resolve().parents[2]
+REAL_BLOCKS = "real_blocks"
 ORACLE = PROJECT / ".venv-eels" / "bin" / "python"
 PC, OP, GAS, COST, DEPTH, REFUND, FAILED, STACK, MEMORY, RETURNED = range(10)
 FIELDS = ["pc", "op", "gas", "cost", "depth", "refund", "failed", "stack", "memory"]
@@ -155,14 +162,36 @@ def _differences(
     return [FIELDS[n] for n in sorted(compared) if shifted[n] != theirs[n]]
 
 
+def compare_real_blocks() -> int:
+    """Execute the real blocks by our engine and by py-evm. Return their number."""
+    paths = real_blocks.paths()
+    for path in paths:
+        ours, theirs = (
+            engine(real.origin, real.trie)
+            for engine in (block_audit.execute, py_evm.execute)
+            for real in [real_blocks.load(path)]
+        )
+        for one, other in [
+            (ours[0].receipts, theirs[0].receipts),
+            (ours[1], theirs[1]),
+        ]:
+            if one != other:
+                raise Mismatch(f"{path.name}:\n  ours   {one}\n  py-evm {other}")
+    return len(paths)
+
+
 def main(names: list[str]) -> int:
     """Compare the named chains, or all; return 1 if something differs."""
-    if not ORACLE.exists():
+    if not ORACLE.exists() and names != [REAL_BLOCKS]:
         print("there is no oracle: make differential", file=sys.stderr)
         return 2
     failures, total = 0, Counter[str]()
-    for name in names or CASES:
+    for name in names or [*CASES, REAL_BLOCKS]:
         try:
+            if name == REAL_BLOCKS:
+                count = compare_real_blocks()
+                print(f"{name:40} {count:9} blocks are the same", flush=True)
+                continue
             with tempfile.TemporaryDirectory() as folder:
                 steps = compare(CASES[name](), Path(folder))
         except pytest.skip.Exception as reason:

@@ -51,9 +51,9 @@ def new_state(
 
 def stock_state(name: str) -> Any:
     """Return the same state with py-evm's own frames, opcodes and precompiles."""
-    world = py_evm.StockWorld(MemoryState())
-    world.set_balance(SENDER, 1000 * ETHER)
-    return py_evm.stock_state(name, world, block_context())
+    state = py_evm.stock_state(name, block_context())
+    state.world.set_balance(SENDER, 1000 * ETHER)
+    return state
 
 
 RESERVOIR = 10**12

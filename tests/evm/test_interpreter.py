@@ -11,7 +11,7 @@ from evm.chain_config import LADDER
 from evm.frame import Frame
 from evm.message_call import MessageCall
 from tests.evm.frames import CONTRACT, call, new_state, stock_state
-from tests.support.py_evm import VMS
+from tests.support.py_evm import FORKS
 
 WORDS = [
     0,
@@ -89,7 +89,7 @@ def assert_same(fork, code, data=b"", **message):
 
 
 @pytest.mark.filterwarnings("ignore:SELFDESTRUCT")
-@pytest.mark.parametrize("fork", VMS)
+@pytest.mark.parametrize("fork", FORKS)
 def test_every_opcode_does_what_py_evm_does(fork):
     choose = random.Random(fork)
     for opcode in range(256):

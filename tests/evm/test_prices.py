@@ -13,10 +13,11 @@ from evm.rules import forks
 from evm.rules.fork import Fork
 from evm.rules.forks import ACCOUNT_ACCESSES
 from evm.rules.prices import Prices
-from tests.support.py_evm import VMS
+from nodeapi.chain.py_evm import VMS
+from tests.support.py_evm import FORKS
 
 
-@pytest.mark.parametrize("fork", VMS)
+@pytest.mark.parametrize("fork", FORKS)
 def test_instructions_have_py_evms_prices(fork: str) -> None:
     stock = VMS[fork].get_state_class().computation_class.opcodes
     ours: Fork = getattr(forks, fork.upper())

@@ -1,0 +1,223 @@
+"""Real blocks of public networks with the state that they read, if available.
+
+The data is in `real-blocks` of the folder that CONFORMANCE_DATA names, or of `data` in the
+`shared` folder beside the project. Its README.md describes the files. Nothing is copied.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from eth_typing import Address, Hash32
+
+from evm import rlp
+from evm.blocks import Block, Withdrawal
+from evm.chain_config import ChainConfig
+from evm.changes import AccountValue, Changes
+from evm.headers import ZERO_HASH, decode_header
+from evm.public import PUBLIC_NETWORKS
+from evm.signatures import keccak
+from evm.state_trie import STATE_OWNER, StateTrie, decode_account_leaf, decode_slot_leaf
+from evm.transactions import decode_transaction
+from evm.trie import NodeCache, PathTrie
+from evm.world import EMPTY_CODE_HASH
+from nodeapi.chain.memory_state import MemoryState
+from nodeapi.chain.position import ANCESTORS_KEPT
+from nodeapi.chain.replay import Origin
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+HOLESKY: dict[str, Any] = {
+    "chainId": 17000,
+    "shanghaiTime": 1696000704,
+    "cancunTime": 1707305664,
+    "pragueTime": 1740434112,
+    "depositContractAddress": "0x4242424242424242424242424242424242424242",
+}
+"""What Holesky's config has up to Prague, apart from the part that it shares with Hoodi's.
+"""
+
+
+def folder() -> Path:
+    """Return the folder of the blocks. It may not exist."""
+    named = os.environ.get("CONFORMANCE_DATA")
+    data = Path(named) if named else PROJECT.parent / "shared" / "data"
+    return data / "real-blocks"
+
+
+def paths() -> list[Path]:
+    """Return the file of each block, in the order of networks and numbers."""
+    return sorted(folder().glob("*-*.json.xz"))
+
+
+@dataclass(frozen=True, slots=True)
+class RealBlock:
+    """A block, its parent's state, and what has to match its header."""
+
+    origin: Origin
+    trie: StateTrie
+    """At the parent's state. The root is only right if `checks` has the state root."""
+    checks: frozenset[str]
+    fork: str
+    """The fork's name in the data."""
+
+
+def load(path: Path) -> RealBlock:
+    """Return the block of a file."""
+    data = json.loads(lzma.decompress(path.read_bytes()))
+    header = decode_header(bytes.fromhex(data["header"]))
+    withdrawals = data["withdrawals"]
+    block = Block(
+        header,
+        [decode_transaction(bytes.fromhex(raw)) for raw in data["transactions"]],
+        [decode_header(bytes.fromhex(raw)) for raw in data["uncles"] or ()],
+        None
+        if withdrawals is None
+        else [
+            Withdrawal(
+                int(index), int(validator), Address(bytes.fromhex(to)), _int(gwei)
+            )
+            for index, validator, to, gwei in withdrawals
+        ],
+    )
+    config = _config(data["network"])
+    fork = config.fork_at(header.number, header.timestamp, header.difficulty == 0)
+    hashes = [
+        bytes.fromhex(
+            data["ancestors"].get(str(header.number - depth), ZERO_HASH.hex())
+        )
+        for depth in range(1, ANCESTORS_KEPT + 1)
+    ]
+    codes = {
+        bytes.fromhex(name): bytes.fromhex(_codes()[name]) for name in data["codes"]
+    }
+    state: MemoryState | _NodeState
+    if data["nodes"]:
+        state = _NodeState(data["nodes"], bytes.fromhex(data["pre_state_root"]), codes)
+    else:
+        state = _plain_state(data["accounts"], data["storage"], codes)
+    return RealBlock(
+        Origin(block, fork, config, state, [header.parent_hash, *hashes[1:]]),
+        state.open_trie(),
+        frozenset(data["checks"]),
+        data["fork"],
+    )
+
+
+@cache
+def _codes() -> dict[str, str]:
+    """Return all contract code by its hash, in hex."""
+    codes: dict[str, str] = json.loads(
+        lzma.decompress((folder() / "codes.json.xz").read_bytes())
+    )
+    return codes
+
+
+@cache
+def _config(network: str) -> ChainConfig:
+    if network in PUBLIC_NETWORKS:
+        return ChainConfig.from_genesis(PUBLIC_NETWORKS[network].genesis())
+    assert network == "holesky"
+    hoodi = PUBLIC_NETWORKS["hoodi"].genesis()["config"]
+    common = {key: value for key, value in hoodi.items() if not key.endswith("Time")}
+    return ChainConfig.from_genesis({"config": {**common, **HOLESKY}})
+
+
+def _int(value: int | str) -> int:
+    return int(value, 0) if isinstance(value, str) else value
+
+
+def _plain_state(
+    accounts: Mapping[str, Any],
+    storage: Mapping[str, Mapping[str, str]],
+    codes: dict[bytes, bytes],
+) -> MemoryState:
+    """Return a state that only consists of what the block reads."""
+    changes = Changes()
+    for address, (nonce, balance, code_hash) in accounts.items():
+        code = (
+            EMPTY_CODE_HASH if code_hash is None else Hash32(bytes.fromhex(code_hash))
+        )
+        value = AccountValue(_int(nonce), _int(balance), code, None)
+        changes.accounts[Address(bytes.fromhex(address))] = value
+    for address, slots in storage.items():
+        changes.storage[Address(bytes.fromhex(address))] = {
+            _int(slot): _int(value) for slot, value in slots.items()
+        }
+    changes.codes = {Hash32(name): code for name, code in codes.items()}
+    state = MemoryState()
+    state.apply(changes)
+    return state
+
+
+class _NodeState:
+    """A state of which only some trie nodes are known: `StateReader` and `NodeReader`."""
+
+    def __init__(
+        self, nodes: Iterable[str], root: bytes, codes: dict[bytes, bytes]
+    ) -> None:
+        """nodes: their RLP, in hex, in any order. codes: by hash."""
+        known = map(bytes.fromhex, nodes)
+        self._nodes = {keccak(node): node for node in known}
+        self._root = Hash32(root)
+        self._codes = codes
+        self._rows: dict[bytes, dict[bytes, bytes]] = {STATE_OWNER: self._walk(root)}
+        self._tries = self.open_trie()
+
+    def open_trie(self) -> StateTrie:
+        """Return tries at this state."""
+        return StateTrie(self, NodeCache(0), self._root, self)
+
+    def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
+        """Return the nodes of one trie at these paths."""
+        rows = self._rows.get(owner)
+        if rows is None:
+            (proof,) = PathTrie(STATE_OWNER, self, self._root).prove([owner])
+            storage_root = decode_account_leaf(proof.value).storage_root
+            rows = self._rows[owner] = self._walk(storage_root)
+        return {path: rows[path] for path in paths if path in rows}
+
+    def _walk(self, root: bytes | None) -> dict[bytes, bytes]:
+        """Return the known nodes of a trie by their paths."""
+        rows: dict[bytes, bytes] = {}
+        waiting: list[tuple[bytes, Any]] = [(b"", root)]
+        while waiting:
+            path, node = waiting.pop()
+            if isinstance(node, bytes):
+                if node not in self._nodes:
+                    continue
+                rows[path] = self._nodes[node]
+                node = rlp.decode(rows[path])
+            if node is None:
+                continue
+            if len(node) == 17:
+                waiting += ((path + bytes([at]), node[at]) for at in range(16))
+            elif node[0][0] < 0x20:  # no leaf
+                digits = node[0].hex()[1 if node[0][0] & 0x10 else 2 :]
+                waiting.append((path + bytes(int(d, 16) for d in digits), node[1]))
+        return rows
+
+    def account(self, address: Address) -> AccountValue | None:
+        """Return an account, or None if it does not exist."""
+        (proof,) = self._tries.prove_accounts([address])
+        return decode_account_leaf(proof.value) if proof.value else None
+
+    def storage(self, address: Address, slot: int) -> int:
+        """Return the value of a slot."""
+        (proof,) = self._tries.prove_slots(address, [slot])
+        return decode_slot_leaf(proof.value)
+
+    def live_slots(self, address: Address) -> Iterable[int]:
+        """Return no slots: nodes do not tell them."""
+        return ()
+
+    def code(self, code_hash: Hash32) -> bytes:
+        """Return the contract code with this hash."""
+        return self._codes[code_hash]
