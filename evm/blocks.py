@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from eth_typing import Address
 
@@ -89,13 +88,17 @@ def decode_headers(raw: bytes) -> tuple[Header, list[Header]]:
     header, _, uncles = rlp.list_items(raw)[:3]
     return (
         header_from_items(rlp.decode(header)),
-        [header_from_items(items) for items in rlp.decode(uncles)],
+        _headers(uncles),
     )
 
 
 def decode_uncles(body: bytes) -> list[Header]:
     """Return the headers of a block's uncles. body: the result of `encode_body`."""
-    return [header_from_items(items) for items in rlp.decode(rlp.list_items(body)[1])]
+    return _headers(rlp.list_items(body)[1])
+
+
+def _headers(uncles: bytes) -> list[Header]:
+    return [header_from_items(items) for items in rlp.decode_list(rlp.decode(uncles))]
 
 
 def decode_block(raw: bytes) -> Block:
@@ -185,7 +188,7 @@ def _decode_transactions(data: bytes) -> tuple[Transaction, ...]:
     return tuple(transactions)
 
 
-def _decode_withdrawals(items: Any) -> tuple[Withdrawal, ...]:
+def _decode_withdrawals(items: rlp.Decoded) -> tuple[Withdrawal, ...]:
     if not isinstance(items, list):
         raise RlpError("withdrawals: expected a list, found a string")
     withdrawals = []

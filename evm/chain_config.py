@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from eth_typing import Address
 
@@ -177,7 +176,7 @@ class ChainConfig:
     dao_refund_contract = Address(DAO_REFUND_CONTRACT)
 
     @classmethod
-    def from_genesis(cls, genesis: Mapping[str, Any]) -> ChainConfig:
+    def from_genesis(cls, genesis: Mapping[str, object]) -> ChainConfig:
         """Parse the fork schedule of a genesis.json.
 
         A fork that is not implemented is kept in `unknown_forks`.
@@ -283,7 +282,7 @@ class ChainConfig:
         self._refuse_unknown_fork(0, timestamp)
         return _active(self.time_forks, timestamp) or by_number
 
-    def until(self, number: int, timestamp: int) -> tuple[Any, ...]:
+    def until(self, number: int, timestamp: int) -> tuple[object, ...]:
         """Return the part of the schedule that affects the blocks up to this one.
 
         Two configs with the same result differ at most in later forks.
@@ -328,23 +327,21 @@ def _active(forks: tuple[tuple[int, Fork], ...], position: int) -> Fork | None:
     return forks[index - 1][1] if index else None
 
 
-def _number(config: Mapping[str, Any], key: str) -> int | None:
+def _number(config: Mapping[str, object], key: str) -> int | None:
     """Return an unsigned number, in JSON or as text, None when it is absent or null."""
     value = config.get(key)
     if value is None:
         return None
     try:
-        if isinstance(value, bool | float):
+        number = int(value, 0) if isinstance(value, str) else value
+        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
             raise ValueError
-        number = int(value, 0) if isinstance(value, str) else int(value)
-        if number < 0:
-            raise ValueError
-    except (TypeError, ValueError):
+    except ValueError:
         raise InvalidChainConfig(f"{key} is {value!r}, not a number") from None
     return number
 
 
-def _refuse_other_engines(config: Mapping[str, Any]) -> None:
+def _refuse_other_engines(config: Mapping[str, object]) -> None:
     for engine in OTHER_CONSENSUS:
         if config.get(engine) is not None:
             raise UnsupportedFork(f"{engine} consensus")
@@ -352,7 +349,7 @@ def _refuse_other_engines(config: Mapping[str, Any]) -> None:
         raise UnsupportedFork("verkle")
 
 
-def _unknown_forks(config: Mapping[str, Any]) -> tuple[UnknownFork, ...]:
+def _unknown_forks(config: Mapping[str, object]) -> tuple[UnknownFork, ...]:
     """Return the scheduled forks that are not implemented, those by number first."""
     known = {*BLOCK_FORKS, *OTHER_BLOCKS, *TIME_FORKS}
     forks = []
@@ -369,7 +366,7 @@ def _unknown_forks(config: Mapping[str, Any]) -> tuple[UnknownFork, ...]:
     return tuple(sorted(forks, key=lambda fork: (fork.time or -1, fork.block or 0)))
 
 
-def _lacks_rules(key: str, config: Mapping[str, Any]) -> bool:
+def _lacks_rules(key: str, config: Mapping[str, object]) -> bool:
     """Return whether a config has a fork by time without a part that it needs.
 
     It is a blob-parameter-only fork without parameters, or Bogota without Amsterdam, for
@@ -383,14 +380,16 @@ def _lacks_rules(key: str, config: Mapping[str, Any]) -> bool:
     return _blob_schedules(config).get(name) is None
 
 
-def _blob_schedules(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def _blob_schedules(config: Mapping[str, object]) -> Mapping[str, object]:
     schedules = config.get("blobSchedule") or {}
     if not isinstance(schedules, Mapping):
         raise InvalidChainConfig("blobSchedule is not an object")
     return schedules
 
 
-def _check_order(entries: list[tuple[str, int | None]], optional: Any) -> None:
+def _check_order(
+    entries: list[tuple[str, int | None]], optional: Collection[str]
+) -> None:
     """Check that forks are in ascending order, and that no required fork is missing.
 
     entries: pairs of key and position, in the required order.
@@ -410,7 +409,7 @@ def _check_order(entries: list[tuple[str, int | None]], optional: Any) -> None:
         previous_key, previous = key, position
 
 
-def _block_forks(config: Mapping[str, Any]) -> tuple[tuple[int, Fork], ...]:
+def _block_forks(config: Mapping[str, object]) -> tuple[tuple[int, Fork], ...]:
     positions = {key: _number(config, key) for key in BLOCK_FORKS}
     _check_order(list(positions.items()), OPTIONAL_BLOCK_FORKS)
     if _number(config, "eip155Block") != positions["eip158Block"]:
@@ -429,7 +428,7 @@ def _block_forks(config: Mapping[str, Any]) -> tuple[tuple[int, Fork], ...]:
     return tuple(forks)
 
 
-def _time_forks(config: Mapping[str, Any]) -> tuple[tuple[int, Fork], ...]:
+def _time_forks(config: Mapping[str, object]) -> tuple[tuple[int, Fork], ...]:
     times = {key: _number(config, key) for key in TIME_FORKS}
     _check_order(list(times.items()), OPTIONAL_TIME_FORKS)
     if times["shanghaiTime"] is not None and _number(config, "londonBlock") is None:
@@ -450,7 +449,7 @@ def _time_forks(config: Mapping[str, Any]) -> tuple[tuple[int, Fork], ...]:
     return tuple(forks)
 
 
-def _with_prices(fork: Fork, config: Mapping[str, Any]) -> Fork:
+def _with_prices(fork: Fork, config: Mapping[str, object]) -> Fork:
     """Return a fork with the prices of the config, otherwise its own ones."""
     schedules = config.get("gasSchedule") or {}
     if not isinstance(schedules, Mapping):
@@ -468,7 +467,7 @@ def _with_prices(fork: Fork, config: Mapping[str, Any]) -> Fork:
         raise InvalidChainConfig(f"gasSchedule.{fork.name}: {error}") from error
 
 
-def _with_blob_schedule(fork: Fork, config: Mapping[str, Any]) -> Fork:
+def _with_blob_schedule(fork: Fork, config: Mapping[str, object]) -> Fork:
     """Return a fork with the blob parameters of the config, otherwise mainnet's."""
     schedule = _blob_schedules(config).get(fork.name)
     if schedule is None:
@@ -488,7 +487,7 @@ def _with_blob_schedule(fork: Fork, config: Mapping[str, Any]) -> Fork:
     return replace(fork, blob_parameters=BlobParameters(target, maximum, fraction))
 
 
-def _deposit_contract(config: Mapping[str, Any]) -> Address:
+def _deposit_contract(config: Mapping[str, object]) -> Address:
     text = config.get("depositContractAddress")
     if text is None:
         return MAINNET_DEPOSIT_CONTRACT

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from eth_typing import Address, Hash32
 
 from evm import rlp
+from evm.rlp import decode_int, decode_list, decode_string
 
 
 class AccountValue(NamedTuple):
@@ -78,22 +79,24 @@ def decode_changes(data: bytes) -> Changes:
 
     Code is stored in its own table as soon as any block contains it.
     """
-    accounts, storage = rlp.decode(data)
+    accounts, storage = map(decode_list, decode_list(rlp.decode(data)))
     changes = Changes()
-    for address, *fields in accounts:
-        changes.accounts[address] = (
+    for account in accounts:
+        address, *fields = map(decode_string, decode_list(account))
+        changes.accounts[Address(address)] = (
             AccountValue(
-                int.from_bytes(fields[0], "big"),
-                int.from_bytes(fields[1], "big"),
-                fields[2],
-                fields[3] or None,
+                decode_int(fields[0]),
+                decode_int(fields[1]),
+                Hash32(fields[2]),
+                Hash32(fields[3]) if fields[3] else None,
             )
             if fields
             else None
         )
-    for address, values in storage:
-        changes.storage[address] = {
-            int.from_bytes(slot, "big"): int.from_bytes(value, "big")
-            for slot, value in values
+    for entry in storage:
+        owner, values = decode_list(entry)
+        changes.storage[Address(decode_string(owner))] = {
+            decode_int(slot): decode_int(value)
+            for slot, value in map(decode_list, decode_list(values))
         }
     return changes

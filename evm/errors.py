@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Self
@@ -23,8 +23,8 @@ class InvalidBlock(Exception):
         self,
         header: Header | None,
         field: str,
-        expected: Any = None,
-        actual: Any = None,
+        expected: object = None,
+        actual: object = None,
         *,
         reason: str = "",
     ) -> None:
@@ -67,7 +67,7 @@ class InvalidTransaction(InvalidBlock):
         super().__init__(header, f"transaction {index}", reason=reason)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """Return a value as text: bytes in hex, None as `none`."""
     if isinstance(value, bytes):
         return f"0x{value.hex()}"

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from eth_typing import Address, Hash32
 
@@ -62,7 +62,7 @@ class GenesisAccount:
 
 
 def genesis_block(
-    genesis: Mapping[str, Any], config: ChainConfig, state_root: Hash32
+    genesis: Mapping[str, object], config: ChainConfig, state_root: Hash32
 ) -> Block:
     """Return block 0.
 
@@ -111,7 +111,7 @@ def genesis_block(
     return Block(header, withdrawals=() if fork.has_withdrawals else None)
 
 
-def genesis_accounts(genesis: Mapping[str, Any]) -> dict[Address, GenesisAccount]:
+def genesis_accounts(genesis: Mapping[str, object]) -> dict[Address, GenesisAccount]:
     """Return the accounts of block 0, including empty ones.
 
     Raises: GenesisError if an account is malformed.
@@ -133,7 +133,7 @@ def genesis_accounts(genesis: Mapping[str, Any]) -> dict[Address, GenesisAccount
     return accounts
 
 
-def _account(entry: Mapping[str, Any], where: str) -> GenesisAccount:
+def _account(entry: Mapping[str, object], where: str) -> GenesisAccount:
     storage = entry.get("storage") or {}
     if not isinstance(storage, Mapping):
         raise GenesisError(f"{where}.storage: expected an object of values by slot")
@@ -150,7 +150,7 @@ def _account(entry: Mapping[str, Any], where: str) -> GenesisAccount:
 
 
 def _number(
-    fields: Mapping[str, Any],
+    fields: Mapping[str, object],
     name: str,
     default: int,
     bits: int = 256,
@@ -178,19 +178,19 @@ def _number(
 
 
 def _blob_number(
-    genesis: Mapping[str, Any], name: str, fork: Fork, bits: int = 64
+    genesis: Mapping[str, object], name: str, fork: Fork, bits: int = 64
 ) -> int | None:
     return _number(genesis, name, 0, bits) if fork.has_blobs else None
 
 
-def _data(value: Any, where: str) -> bytes:
+def _data(value: object, where: str) -> bytes:
     match = _HEX_DIGITS.fullmatch(value) if isinstance(value, str) else None
     if match is None or len(match[1]) % 2:
         raise GenesisError(f"{where}: {value!r} is not hexadecimal data")
     return bytes.fromhex(match[1])
 
 
-def _fixed(genesis: Mapping[str, Any], name: str, size: int) -> bytes:
+def _fixed(genesis: Mapping[str, object], name: str, size: int) -> bytes:
     """Return a field of fixed size, zeros where it is absent."""
     value = genesis.get(name)
     if value is None:
@@ -201,7 +201,7 @@ def _fixed(genesis: Mapping[str, Any], name: str, size: int) -> bytes:
     return data
 
 
-def _word(value: Any, where: str) -> int:
+def _word(value: object, where: str) -> int:
     """Parse a storage slot or value: hex of at most 32 bytes, padded on the left."""
     match = _HEX_DIGITS.fullmatch(value) if isinstance(value, str) else None
     if match is None or len(match[1]) > 64:

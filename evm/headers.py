@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from eth_typing import Address, Hash32
 from sha3 import keccak_256
 
 from evm import rlp
-from evm.rlp import RlpError, decode_bytes, decode_int
+from evm.rlp import Decoded, RlpError, decode_bytes, decode_int, decode_string
 
 EMPTY_UNCLES_HASH = Hash32(
     bytes.fromhex("1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347")
@@ -129,13 +128,11 @@ def decode_header(raw: bytes) -> Header:
     return header_from_items(rlp.decode(raw))
 
 
-def header_from_items(items: Any) -> Header:
+def header_from_items(items: Decoded) -> Header:
     """Return a header from a decoded RLP list. Raises: RlpError if it is malformed."""
     if not isinstance(items, list) or len(items) not in _FIELD_COUNTS:
         raise RlpError("a header must be a list of 15, 16, 17, 20, 21 or 23 fields")
-    tail = items[15:] + [None] * (23 - len(items))
-    if not isinstance(items[12], bytes):
-        raise RlpError("expected extra data, found a list")
+    tail = [*items[15:], *[None] * (23 - len(items))]
     return Header(
         parent_hash=Hash32(decode_bytes(items[0], 32)),
         uncles_hash=Hash32(decode_bytes(items[1], 32)),
@@ -149,7 +146,7 @@ def header_from_items(items: Any) -> Header:
         gas_limit=decode_int(items[9], 8),
         gas_used=decode_int(items[10], 8),
         timestamp=decode_int(items[11], 8),
-        extra_data=items[12],
+        extra_data=decode_string(items[12]),
         mix_hash=Hash32(decode_bytes(items[13], 32)),
         nonce=decode_bytes(items[14], 8),
         base_fee_per_gas=_optional_int(tail[0], 32),
@@ -163,9 +160,9 @@ def header_from_items(items: Any) -> Header:
     )
 
 
-def _optional_int(item: Any, size: int) -> int | None:
+def _optional_int(item: Decoded | None, size: int) -> int | None:
     return None if item is None else decode_int(item, size)
 
 
-def _optional_hash(item: Any) -> Hash32 | None:
+def _optional_hash(item: Decoded | None) -> Hash32 | None:
     return None if item is None else Hash32(decode_bytes(item, 32))

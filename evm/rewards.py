@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from evm.headers import Header
 
@@ -32,7 +31,7 @@ class MiningReward:
 
 
 def mining_rewards(
-    header: Header, uncles: Sequence[Header], config: Mapping[str, Any]
+    header: Header, uncles: Sequence[Header], config: Mapping[str, object]
 ) -> list[MiningReward]:
     """Return the rewards of a block: for its miner, then for the miners of its uncles.
 
@@ -55,12 +54,12 @@ def mining_rewards(
     ]
 
 
-def _reward_at(number: int, config: Mapping[str, Any]) -> int:
+def _reward_at(number: int, config: Mapping[str, object]) -> int:
     """Return the reward of a block without uncles."""
     for fork, reward in _REWARDS:
         first = config.get(fork)
         if isinstance(first, str):
             first = int(first, 0)
-        if first is not None and first <= number:
+        if isinstance(first, int) and first <= number:
             return reward
     return _FIRST_REWARD

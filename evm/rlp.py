@@ -8,9 +8,12 @@ Source: https://ethereum.org/developers/docs/data-structures-and-encoding/rlp/
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO, TypeAlias
+from typing import BinaryIO, TypeAlias
 
 Item: TypeAlias = bytes | Sequence["Item"]
+"""What can be encoded."""
+Decoded: TypeAlias = "bytes | list[Decoded]"
+"""A decoded item, which also is an `Item`."""
 
 MAX_ITEM_BYTES = 16 * 1024 * 1024
 """Largest item that `read_items` reads from a stream. Blocks have at most 8 MiB since
@@ -94,7 +97,21 @@ def decode_bytes(data: Item, size: int) -> bytes:
     return data
 
 
-def decode(data: bytes) -> Any:
+def decode_string(data: Item) -> bytes:
+    """Return a decoded item that must be a string of any size."""
+    if not isinstance(data, bytes):
+        raise RlpError("expected data, found a list")
+    return data
+
+
+def decode_list(data: Decoded) -> list[Decoded]:
+    """Return a decoded item that must be a list."""
+    if isinstance(data, bytes):
+        raise RlpError("expected a list, found a string")
+    return data
+
+
+def decode(data: bytes) -> Decoded:
     """Decode exactly one item: bytes, or a list of items.
 
     Raises: RlpError if the bytes are not canonical RLP, or if further bytes follow.
@@ -158,11 +175,11 @@ def _long_length(digits: bytes, size: int) -> int:
     return length
 
 
-def _decode_payload(data: bytes, position: int, end: int, depth: int) -> list[Any]:
+def _decode_payload(data: bytes, position: int, end: int, depth: int) -> list[Decoded]:
     """Return the consecutive items between two offsets."""
     if not depth:
         raise RlpError(f"lists in more than {MAX_DEPTH} levels")
-    items: list[Any] = []
+    items: list[Decoded] = []
     append = items.append
     while position < end:
         prefix = data[position]

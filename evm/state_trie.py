@@ -63,12 +63,14 @@ def account_leaf(account: AccountValue) -> bytes:
 
 def decode_account_leaf(leaf: bytes) -> AccountValue:
     """Return the account of a value in the state trie, the inverse of `account_leaf`."""
-    nonce, balance, storage_root, code_hash = rlp.decode(leaf)
+    nonce, balance, storage_root, code_hash = rlp.decode_list(rlp.decode(leaf))
     return AccountValue(
         rlp.decode_int(nonce),
         rlp.decode_int(balance),
-        Hash32(code_hash),
-        None if storage_root == EMPTY_ROOT else Hash32(storage_root),
+        Hash32(rlp.decode_bytes(code_hash, 32)),
+        None
+        if storage_root == EMPTY_ROOT
+        else Hash32(rlp.decode_bytes(storage_root, 32)),
     )
 
 

@@ -10,13 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from eth_typing import Address, Hash32
 from eth_utils.exceptions import ValidationError
 
 from evm import rlp
-from evm.rlp import RlpError, decode_bytes, decode_int
+from evm.rlp import (
+    Decoded,
+    RlpError,
+    decode_bytes,
+    decode_int,
+    decode_list,
+    decode_string,
+)
 from evm.signatures import CURVE_ORDER, keccak, recover_address
 
 LEGACY = 0
@@ -209,14 +215,14 @@ def decode_transaction(raw: bytes) -> Transaction:
     return decode_fields(raw, _fields(raw[1:], count))
 
 
-def _fields(payload: bytes, count: int) -> list[Any]:
+def _fields(payload: bytes, count: int) -> list[Decoded]:
     fields = rlp.decode(payload)
     if not isinstance(fields, list) or len(fields) != count:
         raise RlpError(f"a transaction of this type is a list of {count} fields")
     return fields
 
 
-def _decode_legacy(raw: bytes, fields: list[Any]) -> Transaction:
+def _decode_legacy(raw: bytes, fields: list[Decoded]) -> Transaction:
     nonce, gas_price, gas, to, value, data, v_field, r, s = fields
     v = decode_int(v_field)
     if v >= _EIP155_OFFSET:
@@ -235,7 +241,7 @@ def _decode_legacy(raw: bytes, fields: list[Any]) -> Transaction:
         decode_int(gas, 8),
         _decode_to(to),
         decode_int(value),
-        _decode_data(data),
+        decode_string(data),
         v,
         y_parity,
         _decode_scalar(r),
@@ -244,12 +250,12 @@ def _decode_legacy(raw: bytes, fields: list[Any]) -> Transaction:
     )
 
 
-def _decode_access_list_transaction(raw: bytes, fields: list[Any]) -> Transaction:
+def _decode_access_list_transaction(raw: bytes, fields: list[Decoded]) -> Transaction:
     # Both fees of the dynamic-fee form are the gas price.
     return _decode_dynamic_fee(raw, [*fields[:2], fields[2], *fields[2:]])
 
 
-def _decode_dynamic_fee(raw: bytes, fields: list[Any]) -> Transaction:
+def _decode_dynamic_fee(raw: bytes, fields: list[Decoded]) -> Transaction:
     """Decode the common fields of types 1 to 4: the first nine and the last three."""
     chain_id, nonce, priority_fee, fee, gas, to, value, data, accesses = fields[:9]
     y_parity, r, s = fields[-3:]
@@ -265,7 +271,7 @@ def _decode_dynamic_fee(raw: bytes, fields: list[Any]) -> Transaction:
         decode_int(gas, 8),
         _decode_to(to),
         decode_int(value),
-        _decode_data(data),
+        decode_string(data),
         parity,
         parity,
         _decode_scalar(r),
@@ -275,28 +281,28 @@ def _decode_dynamic_fee(raw: bytes, fields: list[Any]) -> Transaction:
     )
 
 
-def _decode_blob(raw: bytes, fields: list[Any]) -> Transaction:
+def _decode_blob(raw: bytes, fields: list[Decoded]) -> Transaction:
     transaction = _decode_dynamic_fee(raw, fields)
     if transaction.to == CREATE_ADDRESS:
         raise RlpError("a blob transaction can't create a contract")
     transaction.max_fee_per_blob_gas = decode_int(fields[9])
     transaction.blob_versioned_hashes = tuple(
-        Hash32(decode_bytes(blob_hash, 32)) for blob_hash in _list(fields[10])
+        Hash32(decode_bytes(blob_hash, 32)) for blob_hash in decode_list(fields[10])
     )
     return transaction
 
 
-def _decode_set_code(raw: bytes, fields: list[Any]) -> Transaction:
+def _decode_set_code(raw: bytes, fields: list[Decoded]) -> Transaction:
     transaction = _decode_dynamic_fee(raw, fields)
     if transaction.to == CREATE_ADDRESS:
         raise RlpError("a set-code transaction can't create a contract")
     transaction.authorization_list = tuple(
-        _decode_authorization(item) for item in _list(fields[9])
+        _decode_authorization(item) for item in decode_list(fields[9])
     )
     return transaction
 
 
-_DECODERS: dict[int, tuple[int, Callable[[bytes, list[Any]], Transaction]]] = {
+_DECODERS: dict[int, tuple[int, Callable[[bytes, list[Decoded]], Transaction]]] = {
     ACCESS_LIST: (11, _decode_access_list_transaction),
     DYNAMIC_FEE: (12, _decode_dynamic_fee),
     BLOB: (14, _decode_blob),
@@ -305,34 +311,22 @@ _DECODERS: dict[int, tuple[int, Callable[[bytes, list[Any]], Transaction]]] = {
 """Transaction type → number of fields, and the decoder."""
 
 
-def _decode_to(field: Any) -> Address:
+def _decode_to(field: Decoded) -> Address:
     return CREATE_ADDRESS if field == b"" else Address(decode_bytes(field, 20))
 
 
-def _decode_data(field: Any) -> bytes:
-    if not isinstance(field, bytes):
-        raise RlpError("expected data, found a list")
-    return field
-
-
-def _decode_scalar(field: Any) -> int:
+def _decode_scalar(field: Decoded) -> int:
     value = decode_int(field)
     if not 0 < value < CURVE_ORDER:
         raise RlpError("signature values out of range")
     return value
 
 
-def _list(field: Any) -> list[Any]:
-    if not isinstance(field, list):
-        raise RlpError("expected a list, found a string")
-    return field
-
-
-def _decode_access_list(field: Any) -> AccessList:
+def _decode_access_list(field: Decoded) -> AccessList:
     if field == []:
         return ()
     entries = []
-    for entry in _list(field):
+    for entry in decode_list(field):
         if not isinstance(entry, list) or len(entry) != 2:
             raise RlpError("an access list entry is an address and a list of slots")
         address, slots = entry
@@ -341,14 +335,14 @@ def _decode_access_list(field: Any) -> AccessList:
                 Address(decode_bytes(address, 20)),
                 tuple(
                     int.from_bytes(decode_bytes(slot, 32), "big")
-                    for slot in _list(slots)
+                    for slot in decode_list(slots)
                 ),
             )
         )
     return tuple(entries)
 
 
-def _decode_authorization(item: Any) -> Authorization:
+def _decode_authorization(item: Decoded) -> Authorization:
     if not isinstance(item, list) or len(item) != 6:
         raise RlpError("an authorization is a list of 6 fields")
     chain_id, address, nonce, y_parity, r, s = item

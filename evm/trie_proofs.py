@@ -89,13 +89,13 @@ class KeyProof:
 
     def _enter_short(self, path: bytes, item: bytes) -> bytes | None:
         """Return the child of an extension, or None for a leaf or another path."""
-        nibbles = to_nibbles(rlp.decode(path))
+        nibbles = to_nibbles(rlp.decode_string(rlp.decode(path)))
         flags = nibbles[0]
         own = nibbles[1:] if flags & 1 else nibbles[2:]
         rest = self._nibbles[self._depth :]
         if flags & 2:
             if own == rest:
-                self.value = rlp.decode(item)
+                self.value = rlp.decode_string(rlp.decode(item))
             return None
         if not rest.startswith(own):
             return None

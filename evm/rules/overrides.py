@@ -31,7 +31,7 @@ class InvalidPrices(ValueError):
     """Raised when prices have another form. The message names the member."""
 
 
-def with_prices(fork: Fork, given: Any) -> Fork:
+def with_prices(fork: Fork, given: object) -> Fork:
     """Return a fork with prices from the config. Raises: InvalidPrices.
 
     given: the object of the fork in `gasSchedule`.
@@ -53,7 +53,7 @@ def with_prices(fork: Fork, given: Any) -> Fork:
 
 
 def _state_prices(
-    prices: StatePrices | None, members: dict[str, Any]
+    prices: StatePrices | None, members: dict[str, object]
 ) -> StatePrices | None:
     """Return the prices in state gas, and remove their members."""
     cost, given = members.pop(PER_STATE_BYTE, None), members.pop("state", None)
@@ -66,14 +66,14 @@ def _state_prices(
     return prices._replace(**_named(given, "state.", StatePrices._fields))
 
 
-def _named(given: Any, place: str, names: Iterable[str]) -> dict[str, int]:
+def _named(given: object, place: str, names: Iterable[str]) -> dict[str, int]:
     """Return prices by the names of fields, from an object with names in camel case."""
     fields_by_key = {_camel_case(name): name for name in names}
     found = _prices(given, place, fields_by_key)
     return {fields_by_key[key]: price for key, price in found.items()}
 
 
-def _prices(given: Any, place: str, known: Iterable[str]) -> dict[str, int]:
+def _prices(given: object, place: str, known: Iterable[str]) -> dict[str, int]:
     """Return the prices of an object, all of whose members are known."""
     members = _members(given, place)
     unknown = sorted(members.keys() - set(known))
@@ -82,13 +82,13 @@ def _prices(given: Any, place: str, known: Iterable[str]) -> dict[str, int]:
     return {key: _price(value, place + key) for key, value in members.items()}
 
 
-def _members(given: Any, place: str) -> dict[str, Any]:
+def _members(given: object, place: str) -> dict[str, object]:
     if not isinstance(given, Mapping):
         raise InvalidPrices(f"{place.rstrip('.') or 'it'} is not an object")
     return dict(given)
 
 
-def _price(value: Any, place: str) -> int:
+def _price(value: object, place: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidPrices(f"{place} is {value!r}, not a number")
     if not 0 <= value <= MAX_PRICE:

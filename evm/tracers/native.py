@@ -56,7 +56,7 @@ class NativeTracer:
     flags: frozenset[str] = frozenset()
     inner: tuple[NativeTracer, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the tracer as a JSON object. Equal tracers give equal objects."""
         inner = [tracer.as_json() for tracer in self.inner]
         return {"name": self.name, "flags": sorted(self.flags), "inner": inner}
@@ -71,9 +71,7 @@ class NativeTracer:
 @lru_cache(maxsize=1024)
 def derivation(tracer: NativeTracer) -> Derivation:
     """Return the object that computes a tracer's results."""
-    config: dict[str, Any] = {
-        _CAPITAL.sub("_", flag).lower(): True for flag in tracer.flags
-    }
+    config = {_CAPITAL.sub("_", flag).lower(): True for flag in tracer.flags}
     if tracer.name == CALL:
         return CallDerivation(CallConfig(**config))
     if tracer.name == FLAT_CALL:
