@@ -184,6 +184,8 @@ class Executor:
         self.meter = GasMeter()
         """The transaction's own gas, which its outermost frame is given."""
         self.meter.gas_remaining = transaction.gas - transaction.intrinsic_gas
+        self._receiver = transaction.to
+        """The called account, or the new contract."""
         self._growth = 0
         """State gas that was charged for the receiver's account."""
 
@@ -191,6 +193,8 @@ class Executor:
         """Execute the transaction."""
         state, transaction, meter = self.state, self.transaction, self.meter
         self.charge()
+        if transaction.to == CREATE_ADDRESS:
+            self._receiver = contract_address(transaction.sender, self.nonce)
         self.fill_reservoir()
         if state.fork.has_access_lists:
             self._warm_up()
@@ -211,7 +215,7 @@ class Executor:
         frame = state.frame(message, context)
         frame.reservoir = meter.reservoir
         if error is None and message.is_create:
-            error = self.creation_error(message.storage_address)
+            error = self.creation_error(self._receiver)
         if error is not None:
             frame.fail(error)
         state.run_outermost(frame, transaction)
@@ -242,22 +246,17 @@ class Executor:
 
         Raises: OutOfGas, from Amsterdam on (EIP-2780).
         """
-        state, transaction, prices = (
-            self.state,
-            self.transaction,
-            self.state.fork.prices,
-        )
-        world, to, delegate = state.world, transaction.to, None
-        is_create = to == CREATE_ADDRESS
-        receiver = contract_address(transaction.sender, self.nonce) if is_create else to
-        grows = is_create or transaction.value
+        transaction, receiver, delegate = self.transaction, self._receiver, None
+        fork, world = self.state.fork, self.state.world
+        prices, is_create = fork.prices, transaction.to == CREATE_ADDRESS
+        grows = is_create or bool(transaction.value)
         if prices.state and grows and world.account_is_empty(receiver):
             self.meter.charge_state(prices.state.account)
             self._growth = prices.state.account
         if is_create:
             return self._new_message(transaction.data)
-        code = world.get_code(to)
-        if state.fork.has_delegations:
+        code = world.get_code(receiver)
+        if fork.has_delegations:
             delegate = delegate_of(code)
         if delegate is not None:
             if prices.state is not None:
@@ -269,22 +268,23 @@ class Executor:
 
     def _new_message(self, code: bytes, delegate: Address | None = None) -> Message:
         """Return the outermost message, which is given all gas that is left."""
-        transaction, gas = self.transaction, self.meter.gas_remaining
-        to, sender, value = transaction.to, transaction.sender, transaction.value
-        if to == CREATE_ADDRESS:
-            created = contract_address(sender, self.nonce)
-            return Message(gas, to, sender, value, b"", code, create_address=created)
+        transaction, is_create = self.transaction, self.transaction.to == CREATE_ADDRESS
         return Message(
-            gas, to, sender, value, transaction.data, code, delegate=delegate
+            self.meter.gas_remaining,
+            transaction.to,
+            transaction.sender,
+            transaction.value,
+            b"" if is_create else transaction.data,
+            code,
+            create_address=self._receiver if is_create else None,
+            delegate=delegate,
         )
 
     def _warm_up(self) -> None:
         """Mark the initially warm addresses and slots (EIP-2929, EIP-2930)."""
-        state, world, to = self.state, self.state.world, self.transaction.to
+        state, world = self.state, self.state.world
         world.mark_address_warm(self.transaction.sender)
-        if to == CREATE_ADDRESS:
-            to = contract_address(self.transaction.sender, self.nonce)
-        world.mark_address_warm(to)
+        world.mark_address_warm(self._receiver)
         if state.fork.warms_coinbase:
             world.mark_address_warm(state.block.coinbase)
         for address, slots in self.transaction.access_list:
