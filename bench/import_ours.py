@@ -1,9 +1,10 @@
 """Our importer as a racer (`bench.racers`), including all writes to PostgreSQL.
 
-    python -m bench.import_ours FOLDER [--batch BLOCKS] [--without records|logs] [--proofs]
+    python -m bench.import_ours FOLDER [--batch BLOCKS] [--without records|lists|logs] [--proofs]
 
 BLOCKS: number of blocks in one commit, by default as in `import_chain`. The measured time
-of a lap includes its commits. `--without` leaves out the trace records or the log index,
+of a lap includes its commits. `--without` leaves out the trace records, the access lists
+or the log index,
 `--proofs` keeps the trie nodes of all blocks.
 The database is that of VAR_DIR, whose services must run. The new network has the name of
 the folder.
@@ -16,7 +17,8 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from unittest.mock import patch
@@ -31,6 +33,7 @@ from bench.token_chain import in_folder
 from evm.tracers.record import RECORD_LIMIT_BYTES
 from networks.models import Network
 from networks.services import configure_network, finish_preparing
+from nodeapi.chain import writer
 from nodeapi.chain.database import import_lock, importer_connection, pipeline
 from nodeapi.chain.importers import (
     BULK_BATCH_BLOCKS,
@@ -40,6 +43,7 @@ from nodeapi.chain.importers import (
 from nodeapi.chain.networks import open_network, stored_config
 from nodeapi.chain.rows import Rows
 from nodeapi.chain.sources import with_next
+from nodeapi.chain.verification import verify_block
 
 
 def main() -> None:
@@ -47,19 +51,17 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--batch", type=int, default=BULK_BATCH_BLOCKS)
-    parser.add_argument("--without", choices=["records", "logs"])
+    parser.add_argument("--without", choices=["records", "lists", "logs"])
     parser.add_argument("--proofs", action="store_true")
     options = parser.parse_args()
     folder: Path = options.folder
     chain = in_folder(folder)
     with (
         importer_connection() as connection,
-        importer_connection() as writer,
+        importer_connection() as second,
         pipeline() as reader,
         chain.blocks() as raw_blocks,
-        patch.object(Rows, "insert_logs")
-        if options.without == "logs"
-        else nullcontext(),
+        _left_out(options.without),
     ):
         network_id = open_network(connection, folder.name, genesis=chain.genesis())
         finish_preparing(network_id)  # servers answer requests from the first block on
@@ -72,7 +74,7 @@ def main() -> None:
                 network_id,
                 stored_config(network_id),
                 batch_blocks=options.batch,
-                writer=writer,
+                writer=second,
                 pipeline=reader,
                 record_limit_bytes=None
                 if options.without == "records"
@@ -92,6 +94,16 @@ def main() -> None:
                 return work
 
             serve(prepare)
+
+
+def _left_out(part: str | None) -> AbstractContextManager[object]:
+    """Leave out a part of the import in a `with` block."""
+    if part == "logs":
+        return patch.object(Rows, "insert_logs")
+    if part == "lists":
+        verify = partial(verify_block, lists_accesses=False)
+        return patch.object(writer, "verify_block", verify)
+    return nullcontext()
 
 
 if __name__ == "__main__":

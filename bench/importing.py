@@ -1,4 +1,4 @@
-"""Import speed, compared with py-evm's, without trace records, and on a large state."""
+"""Import speed, compared with py-evm's, without some parts, and on a large state."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ WATCHING_LAP_BLOCKS = 2 * BULK_BATCH_BLOCKS
 """Blocks of a lap: two commits. An import waits only for its last commit; here each lap
 waits for its last one, which takes longer with trace records."""
 MOST_TIME_WITH_RECORDS = "<= 1.15"
+MOST_TIME_WITH_LISTS = "<= 1.05"
 
 GROWTH_LAPS = 3
 GROWTH_LAP_BLOCKS = 64
@@ -96,10 +97,23 @@ def speed(folder: Path, say: Say) -> list[Row]:
 
 def watching(folder: Path, say: Say) -> list[Row]:
     """Compare the time of imports with and without trace records."""
-    say(f"watching: blocks of {TRANSFERS} token transfers, with and without records")
+    return _costs("watching", "records", MOST_TIME_WITH_RECORDS, folder, say)
+
+
+def listing(folder: Path, say: Say) -> list[Row]:
+    """Compare the time of imports with and without access lists."""
+    return _costs("listing", "lists", MOST_TIME_WITH_LISTS, folder, say)
+
+
+def _costs(bench: str, what: str, most: str, folder: Path, say: Say) -> list[Row]:
+    """Compare the time of imports with and without a part, an option of `import_ours`.
+
+    most: largest time with the part.
+    """
+    say(f"{bench}: blocks of {TRANSFERS} token transfers, with and without {what}")
     found = imports_in_turn(
         folder,
-        *("--without", "records"),
+        *("--without", what),
         most_laps=WATCHING_LAPS,
         lap_blocks=WATCHING_LAP_BLOCKS,
     )
@@ -107,19 +121,11 @@ def watching(folder: Path, say: Say) -> list[Row]:
     without, ours = (
         [each * lap.seconds for lap in side] for side in zip(*found, strict=True)
     )
-    names = "import without records", "import with records"
+    names = f"import without {what}", f"import with {what}"
     ratio = median_ratio(ours, without)
     return [
-        Row("watching", names[0], median(without), "µs/transfer"),
-        Row(
-            "watching",
-            names[1],
-            median(ours),
-            "µs/transfer",
-            ratio,
-            names[0],
-            MOST_TIME_WITH_RECORDS,
-        ),
+        Row(bench, names[0], median(without), "µs/transfer"),
+        Row(bench, names[1], median(ours), "µs/transfer", ratio, names[0], most),
     ]
 
 

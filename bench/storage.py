@@ -50,6 +50,7 @@ TABLES = {
     "block": "blocks",
     "transaction": "transactions",
     "transactionrecord": "receipts and trace records",
+    "blockaccesslist": "access lists",
     "accountversion": "account versions",
     "storageversion": "slot versions",
     "appearance": "appearances",

@@ -7,7 +7,7 @@ withdrawals, requests, and before the merge the miners' rewards.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from eth_typing import Address, Hash32
@@ -81,6 +81,8 @@ class Outcome:
     """The trace record of each transaction, or None without a watcher."""
     access_list: EncodedAccessList | None = None
     """The block's access list, or None if it was not recorded."""
+    gas: list[tuple[int, int]] = field(default_factory=list)
+    """Execution gas and state gas of each transaction (EIP-8037)."""
 
 
 class BlockExecution:
@@ -98,11 +100,14 @@ class BlockExecution:
         ancestor_hashes: Iterable[Hash32],
         state_root: StateRoot,
         watcher: BlockWatcher | None = None,
+        *,
+        lists_accesses: bool = False,
     ) -> None:
         """Prepare the execution of the block with this header.
 
         ancestor_hashes: up to 256 hashes, the parent's first.
         watcher: sees the transactions, and no system calls.
+        lists_accesses: whether the access list is made for a fork without one as well.
         """
         self._header = header
         self._fork = fork
@@ -118,9 +123,10 @@ class BlockExecution:
         """The sum of the receipts."""
         self.execution_gas = 0
         self.state_gas = 0
+        self._gas: list[tuple[int, int]] = []
         self.blob_gas_used = 0
-        self._access_list = BlockAccessList(world)
-        if fork.has_block_access_list:
+        self._access_list = BlockAccessList()
+        if fork.has_block_access_list or lists_accesses:
             world.on_changes = self._access_list.add
 
     @property
@@ -189,6 +195,7 @@ class BlockExecution:
         self.cumulative_gas_used += executed.gas_used
         self.execution_gas += executed.execution_gas
         self.state_gas += executed.state_gas
+        self._gas.append((executed.execution_gas, executed.state_gas))
         status, root = None, None
         if self._fork.has_status_receipts:
             status = int(is_success)
@@ -221,9 +228,11 @@ class BlockExecution:
         for receipt in self.receipts:
             bloom |= receipt.bloom
         self._world.lock_changes()
-        outcome = Outcome(self.receipts, self.gas_used, bloom, requests, records)
+        outcome = Outcome(
+            self.receipts, self.gas_used, bloom, requests, records, gas=self._gas
+        )
         if self._world.on_changes is not None:
-            outcome.access_list = self._access_list.encode()
+            outcome.access_list = self._access_list.encode(self._world)
         return outcome
 
     def dequeue_requests(self, address: Address) -> bytes:
@@ -339,17 +348,28 @@ def execute_block(
     ancestor_hashes: Iterable[Hash32],
     state_root: StateRoot,
     watcher: BlockWatcher | None = None,
+    *,
+    lists_accesses: bool = False,
 ) -> Outcome:
     """Execute a block on the state of its parent, and return the outcome.
 
     The world contains the changes afterwards. The caller compares the outcome with the
     header.
 
+    lists_accesses: see `BlockExecution`.
+
     Raises: InvalidTransaction if a transaction is invalid at its position; InvalidBlock
         if its requests or a system call are invalid.
     """
     execution = BlockExecution(
-        block.header, fork, config, world, ancestor_hashes, state_root, watcher
+        block.header,
+        fork,
+        config,
+        world,
+        ancestor_hashes,
+        state_root,
+        watcher,
+        lists_accesses=lists_accesses,
     )
     execution.begin()
     for transaction in block.transactions:

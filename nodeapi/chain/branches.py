@@ -51,6 +51,9 @@ _DELETED_AT_ONCE = 16
 """Maximum number of side blocks that one call of `delete_side_blocks` deletes. As many
 blocks like mainnet's are deleted in about the time that the import of one takes."""
 
+_OF_BLOCKS = ("transactionrecord", "transaction", "blockaccesslist", "sidediff")
+"""Tables that refer to a block by `block_id`, and are deleted with it."""
+
 DEMOTED_SECONDS = 600
 """Time for which demoted blocks are kept. Their logs are still to be reported as removed:
 by subscriptions, and by filters that are polled every few minutes."""
@@ -313,7 +316,7 @@ class Branches:
                 },
             ).fetchall()
         ]
-        for table in ("transactionrecord", "transaction", "sidediff"):
+        for table in _OF_BLOCKS:
             self._connection.execute(
                 f"DELETE FROM nodeapi_{table} WHERE block_id = ANY(%b)", (ids,)
             )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import sha3
 from eth_typing import Hash32
 
+from evm.block_access_list import NOTHING_ACCESSED
 from evm.chain_config import ChainConfig
 from evm.changes import AccountValue, Changes
 from evm.execution import Outcome
@@ -51,7 +52,13 @@ def verified_genesis(
     changes, trie, root = genesis_state(genesis)
     block: Block = genesis_block(genesis, config, root)
     fork = config.genesis_fork(block.header.timestamp)
-    outcome = Outcome(receipts=[], gas_used=0, bloom=0, requests=None)
+    outcome = Outcome(
+        receipts=[],
+        gas_used=0,
+        bloom=0,
+        requests=None,
+        access_list=NOTHING_ACCESSED,
+    )
     return Verified(block, fork, block.header.difficulty, outcome, changes), trie
 
 

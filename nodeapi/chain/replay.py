@@ -42,6 +42,13 @@ class NotTraceable(Exception):
     """Raised when a block can't be executed again. The message is geth's."""
 
 
+class IsGenesis(NotTraceable):
+    """Raised for block 0, which was not executed."""
+
+    def __init__(self) -> None:
+        super().__init__("genesis is not traceable")
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """A block, and the state and ancestors for its execution."""
@@ -81,7 +88,7 @@ def find_origin(
     if stored is None:
         raise NotTraceable(f"block 0x{block_hash.hex()} not found")
     if stored.header.number == 0:
-        raise NotTraceable("genesis is not traceable")
+        raise IsGenesis
     parent = branches.find(stored.header.parent_hash)
     if parent is None:
         raise NotTraceable(f"parent 0x{stored.header.parent_hash.hex()} not found")

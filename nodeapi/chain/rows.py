@@ -12,6 +12,11 @@ from psycopg.pq import Format
 from evm.blocks import encode_body
 from evm.tracers.record import NOTHING_RECORDED, compress_records
 from evm.world import EMPTY_CODE_HASH
+from nodeapi.chain.access_lists import (
+    AccessListRow,
+    access_list_row,
+    insert_access_lists,
+)
 from nodeapi.chain.logs import LogRow, insert_logs, log_rows
 from nodeapi.documents.blocks import (
     block_document,
@@ -64,6 +69,8 @@ class BlockRow:
     records: list[tuple[bytes, TransactionRecord]]
     """Packed receipt and trace record of each transaction."""
     logs: list[LogRow]
+    access_list: AccessListRow | None
+    """None if it was not recorded."""
 
 
 _BLOCK_COLUMNS = (
@@ -148,6 +155,14 @@ class Rows:
                     for index, (tx_hash, document) in enumerate(block.transactions):
                         copy.write_row((block_id, index, tx_hash, document))
             self._insert_records(cursor, zip(ids, blocks, strict=True))
+            insert_access_lists(
+                cursor,
+                (
+                    (block_id, block.access_list)
+                    for block_id, block in zip(ids, blocks, strict=True)
+                    if block.access_list is not None
+                ),
+            )
         return {
             block.hash: block_id for block_id, block in zip(ids, blocks, strict=True)
         }
@@ -372,4 +387,5 @@ def block_row(verified: Verified, *, is_canonical: bool) -> BlockRow:
         transactions=transactions,
         records=list(zip(receipts, records, strict=True)),
         logs=log_rows(outcome.receipts),
+        access_list=access_list_row(outcome, verified.fork),
     )

@@ -66,11 +66,13 @@ def verify_block(
     config: ChainConfig,
     *,
     record_limit_bytes: int | None = RECORD_LIMIT_BYTES,
+    lists_accesses: bool = True,
 ) -> Verified:
     """Execute a block on its parent and compare the results with its header.
 
     record_limit_bytes: size limit of one transaction's trace record. If None, no trace
         records are created.
+    lists_accesses: whether the access list is made for blocks before Amsterdam as well.
 
     Raises: InvalidBlock, with the block's number, its hash and the mismatching field.
     """
@@ -92,7 +94,14 @@ def verify_block(
         validate_uncles(block, parent.ancestry, config)
         _check_body(block, fork)
         outcome = execute_block(
-            block, fork, config, world, parent.ancestor_hashes, roots, recorder
+            block,
+            fork,
+            config,
+            world,
+            parent.ancestor_hashes,
+            roots,
+            recorder,
+            lists_accesses=lists_accesses,
         )
         _check_outcome(header, outcome)
         _check(header, "state root", header.state_root, roots())
@@ -148,7 +157,8 @@ def _check_outcome(header: Header, outcome: Outcome) -> None:
     for field, promised, found in computed_fields(header, outcome):
         _check(header, field, promised, found)
     access_list, limit = outcome.access_list, header.gas_limit // GAS_PER_LIST_ITEM
-    if access_list is not None and access_list.items > limit:
+    is_limited = header.block_access_list_hash is not None
+    if access_list is not None and is_limited and access_list.items > limit:
         reason = f"{access_list.items} accounts and slots exceed {limit}"
         raise InvalidBlock(header, "block access list", reason=reason)
 
@@ -167,9 +177,9 @@ def computed_fields(
     yield "logs bloom", header.logs_bloom, bloom
     if outcome.requests is not None:
         yield "requests hash", header.requests_hash, requests_hash(outcome.requests)
-    if outcome.access_list is not None:
-        computed = outcome.access_list.hash
-        yield "block access list hash", header.block_access_list_hash, computed
+    listed, access_list = header.block_access_list_hash, outcome.access_list
+    if listed is not None and access_list is not None:
+        yield "block access list hash", listed, access_list.hash
 
 
 def _check(header: Header, field: str, promised: object, found: object) -> None:

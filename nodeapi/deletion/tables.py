@@ -17,6 +17,7 @@ from evm.hexadecimal import to_hex
 from networks.models import Network, NetworkDeletion, Upstream
 from nodeapi.models import (
     Block,
+    BlockAccessList,
     SideDiff,
     Transaction,
     TransactionRecord,
@@ -36,6 +37,9 @@ that begins with the network."""
 
 _BLOCKS_READ = 1_000
 """Maximum number of blocks that a batch considers."""
+
+OF_BLOCKS = (TransactionRecord, Transaction, BlockAccessList, SideDiff)
+"""Models that refer to a block by `block_id`, and are deleted with it."""
 
 _OWN = (NetworkDeletion, Block, Upstream)
 """Models that are not handled by their foreign key alone."""
@@ -188,7 +192,7 @@ class Numbered:
 
 @dataclass(frozen=True, slots=True)
 class OfBlocks:
-    """Blocks with their transactions, trace records and diffs.
+    """Blocks with their transactions, trace records, access lists and diffs.
 
     They are deleted together, because triggers refuse a block without its records.
     """
@@ -217,7 +221,7 @@ class OfBlocks:
             if rows >= BATCH_ROWS:
                 break
         deleted = {}
-        for model in (TransactionRecord, Transaction, SideDiff):
+        for model in OF_BLOCKS:
             statement = SQL("DELETE FROM {} WHERE block_id = ANY (%s)")
             gone = connection.execute(statement.format(_table(model)), (ids,))
             deleted[model._meta.db_table] = gone.rowcount
@@ -290,10 +294,7 @@ def all_rows() -> list[Rows]:
     referring = list(_referring())
     return [
         OfBlocks(),
-        *(
-            Children(model, "block_id", Block)
-            for model in (Transaction, TransactionRecord, SideDiff)
-        ),
+        *(Children(model, "block_id", Block) for model in OF_BLOCKS),
         *referring,
         *(
             Children(model, column, rows.model)

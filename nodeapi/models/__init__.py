@@ -4,7 +4,13 @@ And what the followers report, and the local pool.
 """
 
 from nodeapi.models.abis import AbiEntry, ContractAbi
-from nodeapi.models.blocks import Block, SideDiff, Transaction, TransactionRecord
+from nodeapi.models.blocks import (
+    Block,
+    BlockAccessList,
+    SideDiff,
+    Transaction,
+    TransactionRecord,
+)
 from nodeapi.models.following import (
     FollowerStatus,
     ImportTiming,
@@ -28,6 +34,7 @@ __all__ = [
     "Appearance",
     "AppearanceBackfill",
     "Block",
+    "BlockAccessList",
     "Code",
     "ContractAbi",
     "FollowerStatus",

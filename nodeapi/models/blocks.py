@@ -96,6 +96,26 @@ class SideDiff(models.Model):
         return f"diff of {self.block_id}"
 
 
+class BlockAccessList(models.Model):
+    """What the execution of a block read and changed in the state (EIP-7928).
+
+    It belongs to the block, canonical or not. Blocks that an earlier version imported
+    have none until `backfill_access_lists` adds it.
+    """
+
+    block = models.OneToOneField(
+        Block, primary_key=True, on_delete=models.CASCADE, related_name="access_list"
+    )
+    list = models.BinaryField(help_text="RLP of the list, packed by `evm.tracers`.")
+    gas = models.BinaryField(
+        help_text="From Amsterdam on, RLP of [execution gas, state gas] of each "
+        "transaction. Before, there is one kind of gas, and this is empty."
+    )
+
+    def __str__(self) -> str:
+        return f"access list of {self.block_id}"
+
+
 class TransactionRecord(models.Model):
     """The trace record of a transaction in a block, packed by `evm.tracers`.
 

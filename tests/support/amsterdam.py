@@ -49,3 +49,11 @@ def rejected() -> list[dict[str, Any]]:
     """Return the altered blocks: `name`, `block`, `raw` and geth's text, `geth`."""
     found: list[dict[str, Any]] = json.loads((folder() / "rejected.json").read_bytes())
     return found
+
+
+def blocks() -> list[dict[str, Any]]:
+    """Return the blocks: `number`, `title`, `blockAccessList` and others."""
+    found: dict[str, list[dict[str, Any]]] = json.loads(
+        (folder() / "blocks.json").read_bytes()
+    )
+    return found["blocks"]

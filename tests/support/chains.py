@@ -52,6 +52,8 @@ _ROWS = {
     "nodes": "SELECT owner, path, node FROM nodeapi_trienode WHERE network_id = %(id)s",
     "side diffs": "SELECT block.hash, diff FROM nodeapi_sidediff"
     " JOIN nodeapi_block AS block ON block.id = block_id WHERE network_id = %(id)s",
+    "access lists": "SELECT block.hash, list, gas FROM nodeapi_blockaccesslist"
+    " JOIN nodeapi_block AS block ON block.id = block_id WHERE network_id = %(id)s",
     "head": "SELECT head_number, head_hash FROM networks_network WHERE id = %(id)s",
 }
 

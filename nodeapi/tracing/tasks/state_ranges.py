@@ -17,7 +17,7 @@ from evm.state_roots import StateRoots
 from evm.state_trie import slot_key
 from evm.world import World
 from nodeapi.chain.branches import Branches
-from nodeapi.chain.replay import NotTraceable, Origin, find_origin
+from nodeapi.chain.replay import IsGenesis, NotTraceable, Origin, find_origin
 from nodeapi.chain.state_reader import CachedState
 from nodeapi.chain.trie_at import TooManyChanges, trie_at
 from nodeapi.tracing.context import (
@@ -145,11 +145,10 @@ def _origin(context: TaskContext, genesis: str) -> Origin:
         return find_origin(
             context.connection, context.network_id, context.config, context.block_hash
         )
+    except IsGenesis as error:
+        raise TransientFailure(SERVER_ERROR, genesis) from error
     except NotTraceable as error:
-        text = str(error)
-        raise TransientFailure(
-            SERVER_ERROR, genesis if text == "genesis is not traceable" else text
-        ) from error
+        raise TransientFailure(SERVER_ERROR, str(error)) from error
 
 
 def _begun(origin: Origin) -> tuple[World, BlockExecution]:
