@@ -118,6 +118,7 @@ def _transaction(network_id: int, found: list[Summary]) -> dict[str, Any]:
     return {
         "transactionHash": chosen.hash,
         "transactionIndex": hex(chosen.index),
+        "transactionOrCall": chosen.hash,
         "address": address,
         "call": example,
         "payload": {"blockStateCalls": [{"calls": [example]}]},

@@ -36,6 +36,7 @@ _TRACERS = {
     "trace_transaction": frozenset({Tracer.FLAT_CALL}),
     "ots_traceTransaction": frozenset({Tracer.CALL}),
     "ots_getInternalOperations": frozenset({Tracer.CALL}),
+    "portcullis_compareForks": frozenset({Tracer.CALL}),
 }
 """The tracers of methods that always use the same one. Callers of other methods choose."""
 

@@ -8,6 +8,7 @@ Source: go-ethereum v1.17.10, core/state_transition.go `preCheck` and `execute`
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from eth_typing import Address
@@ -22,10 +23,13 @@ from evm.simulation.traced import execute_traced_call
 from evm.transactions import ACCESS_LIST, CREATE_ADDRESS, Transaction
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from evm.rules.fork import Fork
     from evm.simulation.block import CallBlock
     from evm.tracers.frame_events import Events
     from evm.tracers.steps import StepTracer
+    from evm.tracers.watching import Watcher
     from evm.world import World
 
 TRANSACTION = CallRules(
@@ -59,15 +63,7 @@ def transaction_arguments(transaction: Transaction) -> CallArguments:
 
 
 def execute_under(
-    world: World,
-    block: CallBlock,
-    transaction: Transaction,
-    *,
-    events: Events,
-    tracer: StepTracer | None = None,
-    deadline: float = 0.0,
-    block_hash: bytes = bytes(32),
-    index: int = 0,
+    world: World, block: CallBlock, transaction: Transaction, watcher: Watcher
 ) -> CallResult:
     """Execute a transaction by the rules of a block's fork, whatever its own are.
 
@@ -75,23 +71,39 @@ def execute_under(
     undo all changes (`World.discard(0)`).
 
     block: the transaction's own, with another fork.
-    events: a new watcher, to which the tracer is attached.
-    deadline, block_hash, index: see `execute_traced_call`.
 
-    Raises: CallRejected if the fork does not allow the transaction; TracerError.
+    Raises: CallRejected if the fork does not allow the transaction.
     """
     check_transaction(world, block.fork, transaction)
-    message = _message(transaction, block)
-    always_warm = world.always_warm
-    try:
-        if tracer is None:
-            return execute_call(
-                world, block, message, rules=TRANSACTION, watcher=events
-            )
+    call = _message(transaction, block)
+    with _own_warm_accounts(world):
+        return execute_call(world, block, call, rules=TRANSACTION, watcher=watcher)
+
+
+def trace_under(
+    world: World,
+    block: CallBlock,
+    transaction: Transaction,
+    tracer: StepTracer,
+    events: Events,
+    *,
+    deadline: float,
+    index: int,
+    block_hash: bytes,
+) -> CallResult:
+    """Execute a transaction as `execute_under` does, and report it to a tracer.
+
+    events, deadline, index, block_hash: see `execute_traced_call`.
+
+    Raises: CallRejected; TracerError.
+    """
+    check_transaction(world, block.fork, transaction)
+    call = _message(transaction, block)
+    with _own_warm_accounts(world):
         return execute_traced_call(
             world,
             block,
-            message,
+            call,
             tracer,
             deadline=deadline,
             rules=TRANSACTION,
@@ -99,6 +111,14 @@ def execute_under(
             index=index,
             events=events,
         )
+
+
+@contextmanager
+def _own_warm_accounts(world: World) -> Iterator[None]:
+    """Keep the precompiled contracts of the block's own fork for later transactions."""
+    always_warm = world.always_warm
+    try:
+        yield
     finally:
         world.always_warm = always_warm
 

@@ -156,6 +156,11 @@ class Replay:
         self._execution.begin()
 
     @property
+    def origin(self) -> Origin:
+        """The block, and the state and ancestors for its execution."""
+        return self._origin
+
+    @property
     def world(self) -> World:
         """The state after the last executed transaction.
 

@@ -26,8 +26,9 @@ from jsonrpc.registry import Method, MethodRegistry
 from jsonrpc.turns import Turns
 from nodeapi.errors.access import NetworkPreparing
 from nodeapi.methods.context import Context
+from nodeapi.methods.eth_calls import AskedCall
 from nodeapi.methods.log_criteria import LogCriteria
-from nodeapi.schemas.calls import CALL
+from nodeapi.schemas.calls import CALL, CALL_OR_HASH
 from nodeapi.schemas.logs import LOG_CRITERIA
 from nodeapi.schemas.parity import CALLS_WITH_TYPES
 from nodeapi.schemas.state import POSITIONS_BY_ADDRESS
@@ -182,10 +183,16 @@ def _searched(criteria: LogCriteria) -> list[bytes]:
     return [bytes.fromhex(address[2:]) for address in addresses]
 
 
+def _called(asked: AskedCall | bytes) -> Iterable[bytes]:
+    """Return the recipient of a call. Transactions may be traced whatever they call."""
+    return () if isinstance(asked, bytes) else _recipients([asked.to])
+
+
 _ADDRESSES_IN: list[tuple[Schema, Callable[[Any], Iterable[bytes]]]] = [
     (ADDRESS, lambda address: [address]),
     (POSITIONS_BY_ADDRESS, lambda positions: positions),
     (CALL, lambda call: _recipients([call.to])),
+    (CALL_OR_HASH, _called),
     (CALLS_WITH_TYPES, lambda calls: _recipients(calls.recipients)),
     (LOG_CRITERIA, _searched),
 ]

@@ -6,7 +6,14 @@ from evm.chain_config import LADDER
 from jsonrpc.params import Schema
 from nodeapi.schemas.building import array_of, component, object_with, or_null
 from nodeapi.schemas.transactions import ACCESS_LIST, AUTHORIZATION
-from nodeapi.schemas.values import ADDRESS, DATA, HASH32, QUANTITY, STRING
+from nodeapi.schemas.values import (
+    ADDRESS,
+    DATA,
+    HASH32,
+    QUANTITY,
+    STRING,
+    UNSIGNED,
+)
 
 FORK = component("Fork", {"type": "string", "enum": list(LADDER)})
 """The name of a fork."""
@@ -30,6 +37,9 @@ _CALL_MEMBERS: dict[str, Schema] = {
 }
 
 CALL = component("Call", object_with(_CALL_MEMBERS, " ".join(_CALL_MEMBERS)))
+
+CALL_OR_HASH: Schema = {"oneOf": [HASH32, CALL]}
+"""The hash of a transaction, or a call."""
 
 CREATED_ACCESS_LIST = object_with(
     {"accessList": ACCESS_LIST, "error": STRING, "gasUsed": QUANTITY},
@@ -78,4 +88,65 @@ BLOCK_OVERRIDE_MEMBERS: dict[str, Schema] = {
 BLOCK_OVERRIDES = component(
     "BlockOverrides",
     object_with(BLOCK_OVERRIDE_MEMBERS, " ".join(BLOCK_OVERRIDE_MEMBERS)),
+)
+
+_OUTCOME = component(
+    "ForkOutcome",
+    object_with(
+        {
+            "fork": STRING,
+            "status": or_null(QUANTITY),
+            "gasUsed": QUANTITY,
+            "executionGas": QUANTITY,
+            "stateGas": QUANTITY,
+            "output": DATA,
+            "error": STRING,
+            "logs": array_of(
+                object_with(
+                    {"address": ADDRESS, "topics": array_of(HASH32), "data": DATA}
+                )
+            ),
+        },
+        optional="gasUsed executionGas stateGas output error",
+    ),
+)
+"""An execution by the rules of a fork. The status is null if the fork does not allow it."""
+
+_FRAME = component(
+    "ComparedFrame",
+    object_with(
+        {
+            "type": STRING,
+            "from": ADDRESS,
+            "to": ADDRESS,
+            "value": QUANTITY,
+            "gas": QUANTITY,
+            "gasUsed": QUANTITY,
+            "input": DATA,
+            "output": DATA,
+            "error": STRING,
+            "calls": UNSIGNED,
+        },
+        optional="to value error",
+    ),
+)
+
+FORK_COMPARISON = component(
+    "ForkComparison",
+    object_with(
+        {
+            "forkA": _OUTCOME,
+            "forkB": _OUTCOME,
+            "firstDifference": or_null(
+                object_with(
+                    {
+                        "path": array_of(UNSIGNED),
+                        "differs": array_of(STRING),
+                        "frameA": _FRAME,
+                        "frameB": _FRAME,
+                    }
+                )
+            ),
+        }
+    ),
 )

@@ -87,6 +87,7 @@ ARGUMENTS: Mapping[str, Any] = {
     "traceTypes": ["trace"],
     "transactionHash": HASH,
     "transactionIndex": "0x0",
+    "transactionOrCall": HASH,
     "transactionPosition": 0,
 }
 """Arguments by the name of their parameter. Other parameters are optional."""

@@ -13,7 +13,7 @@ import psycopg
 
 from evm.chain_config import ChainConfig
 from evm.simulation.checks import CallRejected
-from evm.simulation.transactions import execute_under
+from evm.simulation.transactions import execute_under, trace_under
 from evm.tracers.mux import MuxTracer
 from evm.tracers.native import NativeTracer
 from evm.tracers.record import RecordTooLarge
@@ -125,21 +125,26 @@ def _trace_under(
         progress()
         replay.skip()
     progress()
+    rules = origin.call_block(config.named_fork(fork))
+    transaction = block.transactions[index]
     deadline = time.monotonic() + job.timeout
     events = events_of(job.tracer)
     events.log_count = replay.log_count
     try:
         run = TracerRun(job.tracer, write, deadline)
-        execute_under(
-            replay.world,
-            origin.call_block(config.named_fork(fork)),
-            block.transactions[index],
-            events=events,
-            tracer=run.steps,
-            deadline=deadline,
-            block_hash=block.header.hash,
-            index=index,
-        )
+        if run.steps is None:
+            execute_under(replay.world, rules, transaction, events)
+        else:
+            trace_under(
+                replay.world,
+                rules,
+                transaction,
+                run.steps,
+                events,
+                deadline=deadline,
+                index=index,
+                block_hash=block.header.hash,
+            )
         run.finish(events, replay.world, place_of(block, index))
     except CallRejected as error:
         raise JobFailed(f"tracing failed: {error.text}") from error

@@ -10,18 +10,20 @@ from evm.blocks import Block
 from evm.chain_config import ChainConfig
 from evm.rules.forks import FORKS
 from evm.transactions import LEGACY
+from keys.services import set_allowlist
 from tests.nodeapi.test_trace_calls_live import CALLER, CONTRACT, word
 from tests.nodeapi.test_traces_live import (
     BLOCKS,
     BUSIEST,
     SOME,
     TRACERS,
+    UNKNOWN,
     hash_of,
     hexadecimal,
     name_of,
 )
 from tests.support import sample
-from tests.support.live import Api, Live, request
+from tests.support.live import Api, Live, api_key_of, request
 
 CONFIG = ChainConfig.from_genesis(sample.genesis())
 CALL_TRACER = {"tracer": "callTracer"}
@@ -206,3 +208,82 @@ def test_traces_by_another_fork_need_the_entitlement(live: Live) -> None:
         name = hexadecimal(BUSIEST.transactions[0].hash)
         response = api.send(request("debug_traceTransaction", name, AMSTERDAM))
         assert response.status_code == 403
+
+
+# portcullis_compareForks
+
+FORWARD = "0x5f5f5f5f5f73" + CONTRACT[2:] + "5af15f5260205ff3"
+"""Code that calls CONTRACT with all gas, and returns whether that has succeeded."""
+
+
+def test_a_compared_transaction_is_its_receipt(api: Api) -> None:
+    for transaction in BUSIEST.transactions[:12]:
+        name = hexadecimal(transaction.hash)
+        receipt = api.result("eth_getTransactionReceipt", name)
+        found = api.result("portcullis_compareForks", name, None, "osaka")
+        assert found["firstDifference"] is None
+        own, osaka = found["forkA"], found["forkB"]
+        for outcome in (own, osaka):
+            assert outcome["status"] == receipt["status"]
+            assert outcome["gasUsed"] == outcome["executionGas"] == receipt["gasUsed"]
+            assert outcome["stateGas"] == "0x0"
+        assert [
+            {name: log[name] for name in ("address", "topics", "data")}
+            for log in receipt["logs"]
+        ] == own["logs"]
+
+
+def test_the_first_frame_that_differs_is_the_cause(api: Api) -> None:
+    forwarder = "0x" + "f0" * 20
+    state = {CONTRACT: {"code": SLOT_NUMBER}, forwarder: {"code": FORWARD}}
+    call = {"from": CALLER, "to": forwarder, "gas": "0xffffff"}
+    found = api.result(
+        "portcullis_compareForks", call, None, "amsterdam", "latest", state
+    )
+    assert [found[each]["status"] for each in ("forkA", "forkB")] == ["0x1", "0x1"]
+    assert [found[each]["output"] for each in ("forkA", "forkB")] == [word(0), word(1)]
+    difference = found["firstDifference"]
+    assert difference["path"] == [0]
+    assert difference["differs"] == ["error", "output"]
+    assert difference["frameA"]["error"] == "invalid opcode: SLOTNUM"
+    assert "error" not in difference["frameB"]
+    assert difference["frameB"]["output"] == word(0)
+    newest = api.result("portcullis_compareForks", call, None, None, None, state)
+    assert newest == found
+    slots = [None, None, "latest", state, {"slotNumber": "0x5"}]
+    found = api.result("portcullis_compareForks", call, *slots)
+    assert found["firstDifference"]["frameB"]["output"] == word(5)
+
+
+def test_a_transaction_that_one_fork_does_not_allow_has_no_status_there(
+    api: Api,
+) -> None:
+    (transaction, *_) = [
+        each for block in BLOCKS for each in block.transactions if each.type == 4
+    ]
+    name = hexadecimal(transaction.hash)
+    found = api.result("portcullis_compareForks", name, "london", "prague")
+    assert found["forkA"] == {
+        "fork": "london",
+        "status": None,
+        "error": "transaction type not supported",
+        "logs": [],
+    }
+    assert found["forkB"]["status"] is not None
+    assert found["firstDifference"] is None
+
+
+def test_comparisons_reject_wrong_arguments(api: Api, live: Live) -> None:
+    name, method = hexadecimal(BUSIEST.transactions[0].hash), "portcullis_compareForks"
+    code, message = api.error(method, name, "atlantis")
+    assert (code, "unknown fork" in message) == (INVALID_PARAMS, True)
+    code, message = api.error(method, name, None, None, "latest")
+    assert (code, "for calls only" in message) == (INVALID_PARAMS, True)
+    assert api.error(method, UNKNOWN) == (-32000, "transaction not found")
+    with live.api(key=live.new_key()) as plain:
+        assert plain.send(request(method, name)).status_code == 403
+    key = live.new_key(may_trace=True)
+    set_allowlist(api_key=api_key_of(key), kind="contract", values=[CONTRACT])
+    with live.api(key=key) as guarded:
+        assert guarded.result(method, {"to": CONTRACT})["firstDifference"] is None
+        assert guarded.send(request(method, {"to": CALLER})).status_code == 403

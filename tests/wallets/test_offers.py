@@ -15,7 +15,10 @@ from wallets.pages.words import pooling_scopes, scope_names
 from wallets.permissions import Group, group_of
 
 FLAT = {"trace_block", "trace_filter", "trace_get", "trace_transaction"}
-CALLS = {"ots_traceTransaction", "ots_getInternalOperations"}
+CALLS = {
+    *("ots_traceTransaction", "ots_getInternalOperations"),
+    "portcullis_compareForks",
+}
 FREE = {"debug_storageRangeAt", "debug_intermediateRoots", "debug_executionWitness"}
 
 

@@ -37,6 +37,7 @@ _TITLES = {
     "debug": "Traces and encodings",
     "trace": "Flat traces",
     "ots": "Otterscan",
+    "portcullis": "Extensions of this service",
     "net": "The network",
     "web3": "The client",
     "rpc": "This API",

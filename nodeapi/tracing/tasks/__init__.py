@@ -13,6 +13,7 @@ from nodeapi.tracing.tasks import (
     building,
     call_traces,
     calls,
+    fork_comparison,
     proofs,
     state_ranges,
 )
@@ -23,6 +24,7 @@ TASKS: dict[str, Task] = {
     **building.TASKS,
     **call_traces.TASKS,
     **calls.TASKS,
+    **fork_comparison.TASKS,
     **proofs.TASKS,
     **state_ranges.TASKS,
 }

@@ -100,7 +100,7 @@ def trace_call(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
         world: World = WrappingWorld(state.state)
         log_count = 0
         if index is not None:
-            replay = _before(context, state, index)
+            replay = before(context, state, index)
             world, log_count = replay.world, replay.log_count
         scene = _scene(state, world, arguments)
         scene.log_count = log_count
@@ -159,7 +159,7 @@ def _state(context: TaskContext) -> BlockState:
         raise TransientFailure(SERVER_ERROR, text) from None
 
 
-def _before(context: TaskContext, state: BlockState, index: int) -> Replay:
+def before(context: TaskContext, state: BlockState, index: int) -> Replay:
     """Return the execution of a block up to a transaction, which is not executed.
 
     Raises: TaskFailed; InvalidChainConfig if the block's fork is not supported.

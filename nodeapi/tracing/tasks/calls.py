@@ -96,7 +96,7 @@ def call(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
     """
     try:
         setting = prepare(context, arguments)
-        message = _message(setting, decode_call(arguments["call"]), arguments)
+        message = message_of(setting, decode_call(arguments["call"]), arguments)
     except _REFUSALS as error:
         raise TaskFailed(SERVER_ERROR, str(error)) from error
     try:
@@ -122,7 +122,7 @@ def estimate(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
     try:
         setting = prepare(context, arguments)
         asked = decode_call(arguments["call"])
-        message = _message(setting, asked, arguments, default_gas=0)
+        message = message_of(setting, asked, arguments, default_gas=0)
     except _REFUSALS as error:
         raise TaskFailed(SERVER_ERROR, str(error)) from error
     estimator = GasEstimator(setting.world, setting.block, message)
@@ -146,7 +146,7 @@ def fail_reverted(output: bytes, gas_used: int) -> NoReturn:
     raise TaskFailed(REVERT_CODE, revert_message(output), f"0x{output.hex()}", gas_used)
 
 
-def _message(
+def message_of(
     setting: Setting,
     asked: CallArguments,
     arguments: dict[str, Any],
