@@ -15,7 +15,7 @@ from evm import rlp
 from evm.block_access_list import NOTHING_ACCESSED
 from evm.execution import Outcome, execute_block
 from evm.headers import ZERO_HASH
-from evm.tracers.record import pack
+from evm.tracers.record import pack, unpack
 from evm.world import World
 from nodeapi.chain.replay import IsGenesis, Origin, find_origin
 
@@ -36,6 +36,10 @@ _ADD: LiteralString = (
 )
 _EXAMINED_AT_ONCE = 10_000
 """Number of blocks of which a backfill reads the missing ones with one query."""
+_READ: LiteralString = (
+    "SELECT list, gas FROM nodeapi_blockaccesslist JOIN nodeapi_block AS block"
+    " ON block.id = block_id WHERE network_id = %b AND hash = %b"
+)
 _MISSING: LiteralString = """
     SELECT id, hash, number FROM nodeapi_block AS block
     WHERE network_id = %(network)b AND is_canonical
@@ -120,6 +124,16 @@ def compute_access_list(
     except IsGenesis:
         return AccessListRow(NOTHING_ACCESSED.raw, b"")
     return execute_for_list(origin)
+
+
+def read_access_list(
+    connection: psycopg.Connection[Any], network_id: int, block_hash: bytes
+) -> AccessListRow | None:
+    """Return the stored row of a block, None if there is none."""
+    row = connection.execute(
+        _READ, (network_id, block_hash), binary=True, prepare=True
+    ).fetchone()
+    return None if row is None else AccessListRow(unpack(row[0]), row[1])
 
 
 def backfill_access_lists(

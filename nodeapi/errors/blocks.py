@@ -55,6 +55,25 @@ class UnknownBlock(RpcError):
     text = "unknown block"
 
 
+class NoAccessList(RpcError):
+    """Raised when the access list of a block before Amsterdam is requested.
+
+    number: of the block. Source of the code: execution-apis, eth_getBlockAccessList
+    """
+
+    code = 4445
+    reason = "no_access_list"
+    form = "block access list not available for pre-Amsterdam block <number>"
+    remedy = (
+        "Call portcullis_getBlockAccessList, which computes a list of the same form."
+    )
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            f"block access list not available for pre-Amsterdam block {number}"
+        )
+
+
 class NotCanonical(RpcError):
     """Raised when a canonical block is required and the hash is a side block's."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from django.conf import settings
 
 from nodeapi.methods import (
+    block_lists,
     debug,
     debug_calls,
     debug_states,
@@ -43,6 +44,7 @@ if settings.NODEAPI_TESTING_METHODS:
     from nodeapi.methods import testing as testing
 
 __all__ = [
+    "block_lists",
     "debug",
     "debug_calls",
     "debug_states",

@@ -22,7 +22,10 @@ from tests.support import edge
 
 ACCOUNT = "0x" + "11" * 20
 BLOCK_HASH = "0x" + edge.BLOCK_HASH.hex()
-MODULES = ["debug", "erigon", "eth", "net", "ots", "rpc", "trace", "txpool", "web3"]
+MODULES = [
+    *("debug", "erigon", "eth", "net", "ots", "portcullis", "rpc", "trace", "txpool"),
+    "web3",
+]
 UNKNOWN_HASH = "0x" + "12" * 32
 
 

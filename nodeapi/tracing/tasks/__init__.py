@@ -9,6 +9,7 @@ from __future__ import annotations
 from nodeapi.tracing.context import Task
 from nodeapi.tracing.tasks import (
     access_lists,
+    block_lists,
     block_traces,
     building,
     call_traces,
@@ -20,6 +21,7 @@ from nodeapi.tracing.tasks import (
 
 TASKS: dict[str, Task] = {
     **access_lists.TASKS,
+    **block_lists.TASKS,
     **block_traces.TASKS,
     **building.TASKS,
     **call_traces.TASKS,

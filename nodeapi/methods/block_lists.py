@@ -1,0 +1,103 @@
+"""Block access lists: what the execution of a block read and changed (EIP-7928).
+
+Source: https://github.com/ethereum/execution-apis/pull/726
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from django.conf import settings
+
+from evm.headers import Header
+from jsonrpc.later import Later, if_found
+from jsonrpc.params import Param
+from nodeapi.encoding import BlockReference, block_number_or_hash
+from nodeapi.errors.blocks import NoAccessList
+from nodeapi.methods import traces
+from nodeapi.methods.catalog import registry
+from nodeapi.methods.context import Context
+from nodeapi.methods.execution import run_task
+from nodeapi.results.answers import Answer, MaybeAnswer
+from nodeapi.schemas.access_lists import DESCRIBED_OR_NULL, LIST_OR_NULL
+from nodeapi.schemas.building import named, or_null
+from nodeapi.schemas.values import BLOCK_PARAMETER, DATA
+
+_BLOCK = Param("block", block_number_or_hash, BLOCK_PARAMETER)
+
+
+@registry.method(
+    "eth_getBlockAccessList",
+    params=[_BLOCK],
+    result=named("accounts", LIST_OR_NULL),
+    summary="Returns the accounts and slots that a block read or changed, with the values "
+    "after each transaction, null when there is no such block. Blocks before Amsterdam "
+    "have no list; portcullis_getBlockAccessList returns one for them.",
+    credits=10,
+    is_slow=True,
+)
+def get_block_access_list(context: Context, block: BlockReference) -> MaybeAnswer:
+    """Return the list of a block, canonical or not. Fails with NoAccessList."""
+    return _listed(context, block, "accounts")
+
+
+@registry.method(
+    "debug_getRawBlockAccessList",
+    params=[_BLOCK],
+    result=named("list", or_null(DATA)),
+    summary="Returns the RLP of a block's access list, whose hash is in the header, null "
+    "when there is no such block. Blocks before Amsterdam have no list.",
+    credits=10,
+    is_slow=True,
+)
+def get_raw_block_access_list(context: Context, block: BlockReference) -> MaybeAnswer:
+    """Return the list of a block, canonical or not. Fails with NoAccessList."""
+    return _listed(context, block, "raw")
+
+
+@registry.method(
+    "portcullis_getBlockAccessList",
+    params=[_BLOCK],
+    result=named("accessList", DESCRIBED_OR_NULL),
+    summary="Returns the access list of any block and its hash, null when there is no such "
+    "block. computed is true before Amsterdam, where no header confirms the hash.",
+    credits=10,
+    is_slow=True,
+)
+def describe_block_access_list(context: Context, block: BlockReference) -> MaybeAnswer:
+    """Return the list of a block, canonical or not."""
+    return _found(context, block, partial(_run, context, "described"))
+
+
+def _listed(context: Context, block: BlockReference, form: str) -> MaybeAnswer:
+    """Return the list of a block from Amsterdam on. Fails with NoAccessList."""
+
+    def run(header: Header) -> Later[Answer]:
+        if header.block_access_list_hash is None:
+            raise NoAccessList(header.number)
+        return _run(context, form, header)
+
+    return _found(context, block, run)
+
+
+def _found(
+    context: Context, block: BlockReference, run: Callable[[Header], Later[Answer]]
+) -> MaybeAnswer:
+    """Return the answer for a block's header, nothing for an unknown block."""
+    store, network_id = context.store, context.network.id
+    found = if_found(
+        traces.named_block(context, block),
+        lambda block_hash: store.header(network_id, block_hash),
+    )
+    return if_found(found, run)
+
+
+def _run(context: Context, form: str, header: Header) -> Later[Answer]:
+    return run_task(
+        context,
+        "block_access_list",
+        header.hash,
+        {"form": form},
+        timeout=settings.NODEAPI_TRACE_TIMEOUT,
+    )

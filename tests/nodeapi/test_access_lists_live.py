@@ -1,0 +1,108 @@
+"""Methods that return block access lists, before and from Amsterdam on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from evm import rlp
+from evm.signatures import keccak
+from nodeapi.chain.sources import BlockFile
+from nodeapi.models import Block, BlockAccessList
+from tests.support import amsterdam, chains
+from tests.support.live import Api, live_service, request
+
+HEAD = 34
+
+
+@pytest.fixture(scope="module")
+def api(module_db: None) -> Iterator[Api]:
+    with BlockFile(amsterdam.chain_file()).open() as blocks:
+        chains.import_blocks("amsterdam", amsterdam.genesis(), blocks)
+    BlockAccessList.objects.filter(block__number__in=[1, 6]).delete()
+    with live_service() as live, live.api(key=live.new_key()) as api:
+        yield api
+
+
+def ask(api: Api, method: str, *params: Any) -> Any:
+    return api.send(request(method, *params)).json()
+
+
+def encoded(accounts: list[dict[str, Any]]) -> bytes:
+    """Return the RLP of a list that is given as JSON."""
+
+    def number(text: str) -> bytes:
+        return rlp.encode_int(int(text, 16))
+
+    def changes(found: list[dict[str, str]], name: str) -> list[rlp.Item]:
+        return [[number(one["blockAccessIndex"]), number(one[name])] for one in found]
+
+    return rlp.encode(
+        [
+            [
+                bytes.fromhex(one["address"][2:]),
+                [
+                    [number(slot["slot"]), changes(slot["slotChanges"], "postValue")]
+                    for slot in one["storageChanges"]
+                ],
+                list(map(number, one["storageReads"])),
+                changes(one["balanceChanges"], "postBalance"),
+                changes(one["nonceChanges"], "postNonce"),
+                [
+                    [
+                        number(each["blockAccessIndex"]),
+                        bytes.fromhex(each["newCode"][2:]),
+                    ]
+                    for each in one["codeChanges"]
+                ],
+            ]
+            for one in accounts
+        ]
+    )
+
+
+def test_lists_have_the_hash_of_the_header(api: Api) -> None:
+    for block in amsterdam.blocks()[2:]:
+        name = hex(block["number"])
+        accounts = ask(api, "eth_getBlockAccessList", name)["result"]
+        raw = ask(api, "debug_getRawBlockAccessList", block["hash"])["result"]
+        described = ask(api, "portcullis_getBlockAccessList", name)["result"]
+        header = ask(api, "eth_getHeaderByNumber", name)["result"]
+        assert raw == block["blockAccessList"], block["title"]
+        assert f"0x{encoded(accounts).hex()}" == raw
+        assert described == {
+            "computed": False,
+            "list": accounts,
+            "hash": header["blockAccessListHash"],
+        }
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_earlier_blocks_have_computed_lists(api: Api, number: int) -> None:
+    found = ask(api, "portcullis_getBlockAccessList", hex(number))["result"]
+    assert found["computed"] is True
+    raw = encoded(found["list"])
+    assert found["hash"] == f"0x{keccak(raw).hex()}"
+    assert bool(found["list"]) == bool(number)
+    for method in ("eth_getBlockAccessList", "debug_getRawBlockAccessList"):
+        error = ask(api, method, hex(number))["error"]
+        assert (error["code"], error["data"]["reason"]) == (4445, "no_access_list")
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "eth_getBlockAccessList",
+        "debug_getRawBlockAccessList",
+        "portcullis_getBlockAccessList",
+    ],
+)
+def test_block_parameters(api: Api, method: str) -> None:
+    head = f"0x{bytes(Block.objects.get(number=HEAD).hash).hex()}"
+    expected = ask(api, method, hex(HEAD))["result"]
+    for name in ("latest", head, {"blockHash": head, "requireCanonical": True}):
+        assert ask(api, method, name)["result"] == expected
+    assert ask(api, method, hex(HEAD + 1))["result"] is None
+    assert ask(api, method, f"0x{'12' * 32}")["result"] is None
