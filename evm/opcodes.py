@@ -36,7 +36,7 @@ fd REVERT,2,0,0 INVALID,0,0,0 SELFDESTRUCT,1,0,0
 4b SLOTNUM,0,1,2
 d0 DATALOAD,0,0,0 DATALOADN,0,0,0 DATASIZE,0,0,0 DATACOPY,0,0,0
 e0 RJUMP,0,0,0 RJUMPI,0,0,0 RJUMPV,0,0,0 CALLF,0,0,0 RETF,0,0,0 JUMPF,0,0,0
-e6 DUPN,0,1,3 SWAPN,0,0,3 EXCHANGE,0,0,3
+e6 DUPN,1,2,3 SWAPN,2,2,3 EXCHANGE,2,2,3
 ec EOFCREATE,0,0,0
 ee RETURNCONTRACT,0,0,0
 f7 RETURNDATALOAD,0,0,0 EXTCALL,0,0,0 EXTDELEGATECALL,0,0,0
@@ -44,9 +44,9 @@ fb EXTSTATICCALL,0,0,0
 """
 """Each line: the first opcode's number, then consecutive opcodes: name, popped, pushed,
 gas. The gas is the constant price in the fork that introduced the opcode, which is charged
-before the rest. `evm.rules.prices` has the other prices. DUPN, SWAPN and EXCHANGE check
-the stack themselves. The opcodes after them, and DATALOAD to JUMPF, are valid in no fork
-here, but geth names them in errors and traces."""
+before the rest. `evm.rules.prices` has the other prices. DUPN, SWAPN and EXCHANGE need
+more items, depending on the byte after them. The opcodes after them, and DATALOAD to JUMPF,
+are valid in no fork here, but geth names them in errors and traces."""
 
 
 class Opcode(NamedTuple):

@@ -68,6 +68,8 @@ def dupn(frame: Frame) -> None:
     """DUPN: push a copy of the n-th item, 17 ≤ n ≤ 235 (EIP-8024)."""
     # STACK
     values = frame.stack
+    if not values:
+        raise StackUnderflow(0, 1)
     if len(values) >= STACK_LIMIT:
         raise StackOverflow(STACK_LIMIT, STACK_LIMIT - 1)
     depth = _depth(frame, "DUPN")
@@ -82,7 +84,10 @@ def dupn(frame: Frame) -> None:
 def swapn(frame: Frame) -> None:
     """SWAPN: swap the top with the item n below it, 17 ≤ n ≤ 235 (EIP-8024)."""
     # STACK
-    values, depth = frame.stack, _depth(frame, "SWAPN")
+    values = frame.stack
+    if len(values) < 2:
+        raise StackUnderflow(len(values), 2)
+    depth = _depth(frame, "SWAPN")
     if len(values) <= depth:
         raise StackUnderflow(len(values), depth + 1)
     # OPERATION
@@ -95,6 +100,8 @@ def exchange(frame: Frame) -> None:
     """EXCHANGE: swap the items n and m below the top, n < m, n + m ≤ 30 (EIP-8024)."""
     # STACK
     values, byte = frame.stack, _immediate(frame)
+    if len(values) < 2:
+        raise StackUnderflow(len(values), 2)
     if 81 < byte < 128:
         raise InvalidOpcode(f"EXCHANGE (operand: 0x{byte:02x})")
     row, column = divmod(byte ^ 143, 16)

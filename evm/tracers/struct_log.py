@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evm.frame_errors import REVERTED
-from evm.opcodes import NUMBERS, OPCODES
+from evm.opcodes import NUMBERS, OPCODES, STACK_LIMIT
 from evm.tracers.steps import InstructionTracer
 
 if TYPE_CHECKING:
@@ -24,7 +24,11 @@ CHUNK_BYTES = 65_536
 """Approximate size of each write."""
 
 _SLOAD, _SSTORE = NUMBERS["SLOAD"], NUMBERS["SSTORE"]
-_TAKEN = tuple(opcode.taken for opcode in OPCODES)
+_DEEP = ("SWAPN", "EXCHANGE")
+_CHANGED = tuple(
+    STACK_LIMIT if opcode.name in _DEEP else opcode.taken for opcode in OPCODES
+)
+"""Opcode → number of items, from the top, that it may change."""
 _HEADS = tuple(f',"op":"{opcode.name}","gas":' for opcode in OPCODES)
 
 
@@ -41,7 +45,7 @@ class StructLogOptions:
 
 
 class _Stack:
-    """A frame's stack as JSON. An instruction changes only the top of it."""
+    """A frame's stack as JSON. Most instructions change only the top of it."""
 
     __slots__ = ("_texts", "_values", "op", "step")
 
@@ -55,9 +59,9 @@ class _Stack:
     def render(self) -> str:
         """Return the stack as JSON. It has to be called at each instruction."""
         texts, values = self._texts, self._values
-        taken = _TAKEN[self.op]
-        if taken:
-            del texts[-taken:]
+        changed = _CHANGED[self.op]
+        if changed:
+            del texts[-changed:]
         if len(texts) < len(values):
             texts += [f'"{value:#x}"' for value in values[len(texts) :]]
         self.op = self.step.op
