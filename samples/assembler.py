@@ -10,6 +10,8 @@ A line has any number of instructions. A comment begins with `;` and ends with t
     PUSH #child PUSH @child PUSH 0 CODECOPY     ; size and place of data
     .data child                 ; bytes that `assemble` is given under that name
     .data key 0xc0ffee          ; bytes that stand here
+    DUPN 17 SWAPN 17            ; the depth, from 17 to 235
+    EXCHANGE 1 2                ; two depths below the top, in ascending order
 
 Values are decimal or 0x… numbers, `selector("…")`, `topic("…")` (both of a signature)
 and `"text"` (for PUSH32: padded on the right, as `bytes32` is).
@@ -31,13 +33,14 @@ _ROWS = {
     "CALLDATACOPY CODESIZE CODECOPY GASPRICE EXTCODESIZE EXTCODECOPY "
     "RETURNDATASIZE RETURNDATACOPY EXTCODEHASH",
     0x40: "BLOCKHASH COINBASE TIMESTAMP NUMBER PREVRANDAO GASLIMIT CHAINID "
-    "SELFBALANCE BASEFEE BLOBHASH BLOBBASEFEE",
+    "SELFBALANCE BASEFEE BLOBHASH BLOBBASEFEE SLOTNUM",
     0x50: "POP MLOAD MSTORE MSTORE8 SLOAD SSTORE JUMP JUMPI PC MSIZE GAS JUMPDEST "
     "TLOAD TSTORE MCOPY PUSH0",
     0x60: " ".join(f"PUSH{size}" for size in range(1, 33)),
     0x80: " ".join(f"DUP{depth}" for depth in range(1, 17)),
     0x90: " ".join(f"SWAP{depth}" for depth in range(1, 17)),
     0xA0: " ".join(f"LOG{topics}" for topics in range(5)),
+    0xE6: "DUPN SWAPN EXCHANGE",
     0xF0: "CREATE CALL CALLCODE RETURN DELEGATECALL CREATE2",
     0xFA: "STATICCALL",
     0xFD: "REVERT INVALID SELFDESTRUCT",
@@ -57,6 +60,8 @@ _HASHED = re.compile(r'(selector|topic)\("([^"]*)"\)')
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _REFERENCE_BYTES = 2  # reaches beyond the 24 576 bytes that EIP-170 allows
 _PUSH1 = OPCODES["PUSH1"]
+_DEEP = {"DUPN": 1, "SWAPN": 1, "EXCHANGE": 2}
+"""Number of depths that stand behind an instruction of EIP-8024."""
 
 
 class AssemblerError(ValueError):
@@ -102,6 +107,9 @@ class _Assembly:
                 self.code.append(OPCODES["JUMPDEST"])
             elif token == "PUSH" or (token.startswith("PUSH") and token != "PUSH0"):
                 self._push(token, next(tokens, ""), number)
+            elif token in _DEEP:
+                depths = [next(tokens, "") for _ in range(_DEEP[token])]
+                self.code += bytes([OPCODES[token], _depth_byte(depths, number)])
             elif token in OPCODES:
                 self.code.append(OPCODES[token])
             else:
@@ -154,6 +162,19 @@ class _Assembly:
                 reference.label
             ].to_bytes(_REFERENCE_BYTES, "big")
         return bytes(self.code)
+
+
+def _depth_byte(texts: list[str], line: int) -> int:
+    """Return the byte in which DUPN, SWAPN or EXCHANGE has its depths (EIP-8024)."""
+    match [int(text) if text.isdecimal() else 0 for text in texts]:
+        case [depth] if 17 <= depth <= 235:
+            return (depth - 145) % 256
+        case [first, second] if 1 <= first < second <= 30 - first:
+            row, column = (
+                (first - 1, second - 1) if second <= 16 else (29 - second, first - 1)
+            )
+            return (16 * row + column) ^ 143
+    raise AssemblerError(f"line {line}: bad depth {' '.join(texts)!r}")
 
 
 def _literal(text: str, line: int) -> bytes:

@@ -43,6 +43,11 @@ def test_data_is_placed_and_measured():
     assert code(text, blob=b"\xaa\xbb") == "610002610006aabbc0ffee"
 
 
+def test_depths_are_encoded_as_eip_8024_lists_them():
+    assert code("DUPN 17 SWAPN 108 DUPN 235") == "e680" + "e7db" + "e65a"
+    assert code("EXCHANGE 1 2 EXCHANGE 1 19 EXCHANGE 14 16") == "e88e" + "e82f" + "e850"
+
+
 def test_selectors_and_topics_are_hashed():
     assert code('PUSH4 selector("transfer(address,uint256)")') == "63a9059cbb"
     assert code('PUSH32 topic("Transfer(address,address,uint256)")') == (
@@ -66,6 +71,10 @@ def test_comments_and_empty_lines_leave_nothing():
         ("PUSH", "line 1: bad value ''"),
         ("PUSH -1", "line 1: bad value '-1'"),
         ("PUSH1 @a\na:", "line 1: a reference needs PUSH or PUSH2"),
+        ("DUPN 16", "line 1: bad depth '16'"),
+        ("SWAPN", "line 1: bad depth ''"),
+        ("EXCHANGE 2 1", "line 1: bad depth '2 1'"),
+        ("EXCHANGE 15 16", "line 1: bad depth '15 16'"),
         (".data unknown", "line 1: no data given for 'unknown'"),
     ],
 )
@@ -76,7 +85,7 @@ def test_a_wrong_text_is_refused_with_its_line(text, message):
 
 
 def test_opcodes_stand_where_the_specification_puts_them():
-    places = {"CLZ": 0x1E, "SHA3": 0x20, "PREVRANDAO": 0x44, "BLOBBASEFEE": 0x4A}
+    places = {"CLZ": 0x1E, "SHA3": 0x20, "PREVRANDAO": 0x44, "SLOTNUM": 0x4B}
     places |= {"PUSH0": 0x5F, "PUSH32": 0x7F, "DUP16": 0x8F, "SWAP16": 0x9F}
     places |= {"LOG4": 0xA4, "CREATE2": 0xF5, "STATICCALL": 0xFA, "SELFDESTRUCT": 0xFF}
     assert {name: OPCODES[name] for name in places} == places
