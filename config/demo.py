@@ -20,14 +20,17 @@ from django.core.management.base import CommandError
 from django.db.models import Exists, OuterRef
 
 from config import env
+from evm.chain_config import ChainConfig
 from evm.hexadecimal import to_hex
 from keys import format as key_format
 from keys.models import KeyVersion, User
 from keys.services import get_or_create_customer, issue_key
 from networks.models import Network
 from networks.services import configure_network
-from nodeapi.chain.database import importer_connection
+from nodeapi.chain.database import import_lock, importer_connection
+from nodeapi.chain.genesis import verified_genesis
 from nodeapi.chain.networks import open_network
+from nodeapi.deletion.chain import delete_chain
 from nodeapi.management.genesis_file import read_genesis
 from nodeapi.models import Block, StorageVersion
 
@@ -71,7 +74,11 @@ class Run:
 
 
 def import_sample_chain() -> None:
-    """Import the sample chain, without blocks that are stored already."""
+    """Import the sample chain, without blocks that are stored already.
+
+    The chain of an earlier version with another block 0 is deleted before.
+    """
+    remove_earlier_chain(read_genesis(SAMPLE_DIR / "genesis.json"))
     call_command(
         "import_chain",
         str(SAMPLE_DIR / "chain.rlp"),
@@ -80,6 +87,23 @@ def import_sample_chain() -> None:
         genesis=SAMPLE_DIR / "genesis.json",
         second=True,  # the live network may be the sample chain, too
     )
+
+
+def remove_earlier_chain(genesis: dict[str, Any]) -> None:
+    """Delete the sample network's chain if it has another block 0.
+
+    The network with its settings, entitlements and usage is kept.
+    Raises: ImportRunning.
+    """
+    network = Network.objects.filter(slug=NETWORK).first()
+    if network is None or hasattr(network, "deletion"):
+        return
+    config = ChainConfig.from_genesis(genesis)
+    block_hash = verified_genesis(genesis, config)[0].block.header.hash
+    if bytes(network.genesis_hash) == block_hash:
+        return
+    with importer_connection() as connection, import_lock(connection, network.pk):
+        delete_chain(connection, network.pk, block_hash)
 
 
 def follow_upstreams(urls: Sequence[str], genesis: Path | None) -> None:

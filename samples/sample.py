@@ -1,4 +1,4 @@
-"""The sample chain: a hundred blocks with the features of all forks.
+"""The sample chain: blocks with the features of all forks.
 
 `make run` serves it. Each build gives the same bytes.
 """
@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from samples import sample_stake, sample_work
+from evm import rlp
+from samples import sample_amsterdam, sample_stake, sample_work
 from samples.schedules import make_genesis
 from samples.story import ALICE, BOB, CAROL, DAVE, ETHER, HOLDER_SIGNERS, Story
+
+if TYPE_CHECKING:
+    from evm.blocks import Block
+    from evm.execution import Outcome
 
 SLUG = "sample"
 NAME = "Sample chain"
@@ -37,6 +42,7 @@ FIRST_BLOCKS = {
     "osaka": 87,
     "bpo1": 93,
     "bpo2": 97,
+    "amsterdam": 101,
 }
 """Fork → number of its first block."""
 
@@ -63,7 +69,7 @@ def sample_genesis() -> dict[str, Any]:
 def build_sample_chain() -> Story:
     """Build the complete sample chain."""
     story = Story(sample_genesis())
-    for scene in (*sample_work.SCENES, *sample_stake.SCENES):
+    for scene in (*sample_work.SCENES, *sample_stake.SCENES, *sample_amsterdam.SCENES):
         scene(story)
     return story
 
@@ -99,13 +105,18 @@ def sample_readme(story: Story) -> str:
         f"| {note.number} | {note.fork} | {note.text} | {_statuses(note.statuses)} |"
         for note in story.notes
     )
+    lists = "\n".join(
+        _list_row(block, outcome)
+        for block, outcome in zip(story.chain.blocks, story.chain.outcomes, strict=True)
+        if outcome.access_list is not None
+    )
     return f"""{README_NOTICE}
 
 # {NAME}
 
 `{SLUG}/genesis.json` (geth's format) and `{SLUG}/chain.rlp` (the blocks after it,
 concatenated) are a chain of {len(story.notes)} blocks with chain id {CHAIN_ID} that
-goes through every fork from Frontier to BPO2. `samples/sample.py` builds it with the
+goes through every fork from Frontier to Amsterdam. `samples/sample.py` builds it with the
 contracts in `samples/contracts/`. It contains no data of other networks, and its
 proof-of-work seals are empty. This command builds it again:
 
@@ -122,12 +133,39 @@ The last column has a sign for each transaction: `+` for success, `-` for failur
 |---:|---|---|---|
 {blocks}
 
+## Gas and access lists since Amsterdam
+
+A block's gas used is its execution gas or its state gas, whichever is more (EIP-8037).
+The sum of its receipts has both, and refunds are subtracted. The other columns count
+the accounts of the block's access list (EIP-7928), and their slots: changed, and only
+read.
+
+| block | gas used | sum of receipts | accounts | changed | read |
+|---:|---:|---:|---:|---:|---:|
+{lists}
+
 ## Contracts at the end of the chain
 
 | name | address |
 |---|---|
 {contracts}
 """
+
+
+def _list_row(block: Block, outcome: Outcome) -> str:
+    """Return a block's row in the table of access lists."""
+    assert outcome.access_list is not None
+    accounts: Any = rlp.decode(outcome.access_list.raw)
+    receipts = outcome.receipts
+    cells = (
+        block.header.number,
+        block.header.gas_used,
+        receipts[-1].cumulative_gas_used if receipts else 0,
+        len(accounts),
+        sum(len(changed) for _, changed, *_ in accounts),
+        sum(len(read) for _, _, read, *_ in accounts),
+    )
+    return f"| {' | '.join(f'{cell:,}' for cell in cells)} |"
 
 
 def _statuses(statuses: tuple[int | None, ...]) -> str:

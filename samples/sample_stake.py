@@ -241,7 +241,7 @@ def bpo2(story: Story) -> None:
     story.block("the proxy and its logic differ")
     story.transfers(60)
     story.block(
-        "the head of the sample chain",
+        "sixty transfers, a withdrawal",
         withdrawals=[Withdrawal(20, 50, ERIN.address, 7)],
     )
 

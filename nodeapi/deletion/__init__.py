@@ -4,6 +4,7 @@
 - `progress`: the estimated and deleted rows of each table.
 - `requests`: the preview of a deletion, and its start.
 - `job`: the job, which `manage.py follow` runs in a process of its own.
+- `chain`: the deletion of a small chain whose network is kept.
 
 Each batch is a short transaction that deletes rows by a key and stores the progress.
 Therefore a killed job continues after its last batch, and no lock lasts longer than a

@@ -140,7 +140,7 @@ def test_key_is_issued_on_the_page_of_its_owner(
     done = subprocess.run(
         ["sh", "-c", call], capture_output=True, text=True, check=True, timeout=30
     )
-    assert json.loads(done.stdout)["result"] == "0x64"
+    assert json.loads(done.stdout)["result"] == hex(sample.head())
     assert ApiKey.objects.get(owner=owner).name == "By phone"
 
 

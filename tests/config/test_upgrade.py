@@ -117,7 +117,7 @@ def test_a_database_of_the_oldest_version_goes_on(
                 assert set(cursor.fetchall()) == upgraded
 
     chain = tmp_path / "chain.rlp"
-    chain.write_bytes(b"".join(sample.raw_blocks()[: BLOCKS + 3]))
+    chain.write_bytes(b"".join(sample.earlier_raw_blocks(BLOCKS + 3)))
     status, printed = old.manage("import_chain", "--network", "sample", str(chain))
     assert status == 0, printed
     assert "imported 3 blocks" in printed

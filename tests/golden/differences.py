@@ -115,12 +115,22 @@ MASKS = {
 """Patterns of error texts that differ between goja and QuickJS."""
 
 
+WRAPPED_SECONDS = 1000
+"""Timestamps below are those of simulated blocks after one with the last timestamp.
+These blocks are before Amsterdam, where geth counts slots nevertheless if their parents
+are not."""
+
+
 def masked(response: Response) -> Response:
-    """Return a response without the texts that `MASKS` names."""
+    """Return a response without the texts that `MASKS` names, and without wrapped slots."""
 
     def mask(node: Any) -> Any:
         if not isinstance(node, dict):
             return node
+        if "parentHash" in node and int(node["timestamp"], 16) < WRAPPED_SECONDS:
+            # Its transactions and logs have the hash, too.
+            node = json.loads(json.dumps(node).replace(node["hash"], "0x"))
+            node = {**node, "slotNumber": None, "size": None}
         names = [
             name for name in ("error", "message") if isinstance(node.get(name), str)
         ]

@@ -11,6 +11,7 @@ from evm.chain_config import ChainConfig
 from evm.rules.forks import FORKS
 from evm.transactions import LEGACY
 from keys.services import set_allowlist
+from samples.sample import FIRST_BLOCKS
 from tests.nodeapi.test_trace_calls_live import CALLER, CONTRACT, word
 from tests.nodeapi.test_traces_live import (
     BLOCKS,
@@ -29,6 +30,9 @@ CONFIG = ChainConfig.from_genesis(sample.genesis())
 CALL_TRACER = {"tracer": "callTracer"}
 AMSTERDAM = {**CALL_TRACER, "fork": "amsterdam"}
 INVALID_PARAMS = -32602
+
+OSAKA = hex(FIRST_BLOCKS["osaka"])
+"""A block before Amsterdam, as are the blocks that are simulated after it."""
 
 SLOT_NUMBER = "0x4b5f5260205ff3"
 """Code that returns SLOTNUM, an instruction of Amsterdam."""
@@ -146,18 +150,18 @@ def test_calls_have_the_instructions_of_the_fork(api: Api) -> None:
     overrides = {CONTRACT: {"code": SLOT_NUMBER}}
     call = {"from": CALLER, "to": CONTRACT}
     block = {"fork": "amsterdam"}
-    assert api.result("eth_call", call, "latest", overrides, block) == word(0)
+    assert api.result("eth_call", call, OSAKA, overrides, block) == word(0)
     slot = {**block, "slotNumber": "0x7"}
-    assert api.result("eth_call", call, "latest", overrides, slot) == word(7)
-    code, message = api.error("eth_call", call, "latest", overrides)
+    assert api.result("eth_call", call, OSAKA, overrides, slot) == word(7)
+    code, message = api.error("eth_call", call, OSAKA, overrides)
     assert (code, message) == (-32000, "invalid opcode: SLOTNUM")
     options = {**AMSTERDAM, "stateOverrides": overrides}
-    assert api.result("debug_traceCall", call, "latest", options)["output"] == word(0)
+    assert api.result("debug_traceCall", call, OSAKA, options)["output"] == word(0)
     by_overrides = {**options, "fork": None, "blockOverrides": slot}
-    found = api.result("debug_traceCall", call, "latest", by_overrides)
+    found = api.result("debug_traceCall", call, OSAKA, by_overrides)
     assert found["output"] == word(7)
     both = {**options, "blockOverrides": {"fork": "osaka", "slotNumber": "0x9"}}
-    assert api.result("debug_traceCall", call, "latest", both)["output"] == word(9)
+    assert api.result("debug_traceCall", call, OSAKA, both)["output"] == word(9)
 
 
 def test_properties_that_the_block_lacks_are_zero(api: Api) -> None:
@@ -193,7 +197,7 @@ def test_simulated_blocks_have_forks_of_their_own(api: Api) -> None:
 
     forks = ("osaka", "amsterdam", "amsterdam", "cancun", "london")
     payload = {"blockStateCalls": [*map(block, forks), {"calls": [call]}]}
-    found = api.result("eth_simulateV1", payload, "latest")
+    found = api.result("eth_simulateV1", payload, OSAKA)
     assert [len(each["calls"]) for each in found] == [1] * 6
     outputs = [each["calls"][0]["returnData"] for each in found]
     assert outputs == ["0x", word(0), word(1), "0x", "0x", "0x"]
@@ -237,9 +241,7 @@ def test_the_first_frame_that_differs_is_the_cause(api: Api) -> None:
     forwarder = "0x" + "f0" * 20
     state = {CONTRACT: {"code": SLOT_NUMBER}, forwarder: {"code": FORWARD}}
     call = {"from": CALLER, "to": forwarder, "gas": "0xffffff"}
-    found = api.result(
-        "portcullis_compareForks", call, None, "amsterdam", "latest", state
-    )
+    found = api.result("portcullis_compareForks", call, None, "amsterdam", OSAKA, state)
     assert [found[each]["status"] for each in ("forkA", "forkB")] == ["0x1", "0x1"]
     assert [found[each]["output"] for each in ("forkA", "forkB")] == [word(0), word(1)]
     difference = found["firstDifference"]
@@ -248,9 +250,9 @@ def test_the_first_frame_that_differs_is_the_cause(api: Api) -> None:
     assert difference["frameA"]["error"] == "invalid opcode: SLOTNUM"
     assert "error" not in difference["frameB"]
     assert difference["frameB"]["output"] == word(0)
-    newest = api.result("portcullis_compareForks", call, None, None, None, state)
+    newest = api.result("portcullis_compareForks", call, None, None, OSAKA, state)
     assert newest == found
-    slots = [None, None, "latest", state, {"slotNumber": "0x5"}]
+    slots = [None, None, OSAKA, state, {"slotNumber": "0x5"}]
     found = api.result("portcullis_compareForks", call, *slots)
     assert found["firstDifference"]["frameB"]["output"] == word(5)
 

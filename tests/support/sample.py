@@ -19,10 +19,37 @@ def genesis() -> dict[str, Any]:
     return document
 
 
+def earlier_genesis() -> dict[str, Any]:
+    """Return genesis.json of versions without Amsterdam. Block 0 has another hash."""
+    document = genesis()
+    del document["config"]["amsterdamTime"]
+    for address in [name for name in document["alloc"] if name.endswith("8282")]:
+        del document["alloc"][address]
+    return document
+
+
+def earlier_raw_blocks(count: int) -> list[bytes]:
+    """Return the RLP of the first blocks of the chain of versions without Amsterdam."""
+    from evm.blocks import encode_block  # loads the EVM
+    from samples.sample_work import SCENES
+    from samples.story import Story
+
+    story = Story(earlier_genesis())
+    for scene in SCENES:
+        if len(story.notes) < count:
+            scene(story)
+    return [encode_block(block) for block in story.chain.blocks[:count]]
+
+
 def raw_blocks() -> list[bytes]:
     """Return the RLP of the chain's blocks, from block 1 on."""
     with CHAIN_FILE.open("rb") as stream:
         return list(read_items(stream))
+
+
+def head() -> int:
+    """Return the number of the newest block."""
+    return len(raw_blocks())
 
 
 def genesis_hash() -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from evm import rlp
 from evm.rules.forks import FORKS
 from evm.world import EMPTY_CODE_HASH
 from samples.contracts import contract
@@ -13,9 +14,11 @@ from samples.sample import (
     sample_files,
     write_sample_chain,
 )
+from samples.sample_amsterdam import NEWCOMERS, builder_deposit
 from samples.sample_stake import ERIN, PUBLIC_KEY
-from samples.sample_work import EMPTY_ACCOUNTS
+from samples.sample_work import EMPTY_ACCOUNTS, MAX_CODE_SIZE
 from samples.signers import Signer
+from samples.story import BOB
 from tests.nodeapi.chain.verifying import verify_chain
 
 SAMPLES = Path(__file__).parents[3] / "samples"
@@ -84,7 +87,7 @@ def test_all_types_of_transactions_are_there(story):
 def test_there_are_uncles_withdrawals_blobs_and_empty_blocks(story):
     blocks = story.chain.blocks
     assert sum(len(block.uncles) for block in blocks) == 5
-    assert sum(len(block.withdrawals or ()) for block in blocks) == 21
+    assert sum(len(block.withdrawals or ()) for block in blocks) == 22
     assert max(block.header.blob_gas_used or 0 for block in blocks) == 18 * 2**17
     assert any(not block.transactions for block in blocks)
     assert max(len(block.transactions) for block in blocks) == 120
@@ -102,6 +105,12 @@ def test_requests_of_all_kinds_are_made(story):
     assert deposits[1:49] == PUBLIC_KEY
     assert len(withdrawals) == 1 + 2 * 76
     assert len(consolidations) == 1 + 2 * 116
+    assert [request[0] for request in by_number[107]] == [0, 1, 2, 3, 4]
+    *_, builder_deposits, builder_exits = by_number[107]
+    # The amount's bytes are reversed, as in a validator's deposit.
+    assert builder_deposits[1:81] == builder_deposit()[:80]
+    assert builder_deposits[81:89] == builder_deposit()[80:88][::-1]
+    assert builder_exits[1:] == BOB.address + PUBLIC_KEY
 
 
 def test_frontier_s_empty_accounts_vanish_when_they_are_touched(story, verified):
@@ -160,6 +169,42 @@ def test_precompiles_say_what_they_should(story, verified):
 
 def test_leading_zeros_are_counted(story):
     assert [slot(story, "leading zeros", n) for n in (1, 2, 3)] == [255, 256, 0]
+
+
+def test_state_gas_decides_and_is_given_back(story):
+    block, receipts = story.chain.blocks[103], outcome(story, 104).receipts
+    larger = block.transactions[0]
+    state_gas = 183_600 + 1530 * (MAX_CODE_SIZE + 1)
+    assert 2**24 < state_gas < receipts[0].gas_used < larger.gas
+    # Execution gas alone does not reach it, and the receipts' sum is above it.
+    assert state_gas < block.header.gas_used < receipts[-1].cumulative_gas_used
+    # A creation that fails pays for no account.
+    assert max(receipt.gas_used for receipt in receipts[3:]) < 183_600
+
+
+def test_an_account_that_is_not_paid_for_does_not_come_into_being(story):
+    paid, nearly_paid = map(story.chain.state.account, NEWCOMERS)
+    assert paid.balance == 2
+    assert nearly_paid is None
+
+
+def test_deep_instructions_and_the_slot_number_are_stored(story):
+    assert [slot(story, "deep stack", n) for n in (1, 2, 3, 4)] == [2, 1, 15, 5]
+
+
+def test_transfers_are_logged_unless_they_are_undone(story):
+    counts = [len(receipt.logs) for receipt in outcome(story, 106).receipts]
+    assert counts == [2, 1, 2, 2, 3, 2, 1]
+    left = story.chain.state.account(story["leaves ether"])
+    assert (left.balance, left.nonce, left.code_hash) == (5, 0, EMPTY_CODE_HASH)
+
+
+def test_access_lists_name_what_is_used_and_not_what_is_announced(story):
+    accounts = rlp.decode(outcome(story, 103).access_list.raw)
+    slots = {address: (changed, read) for address, changed, read, *_ in accounts}
+    assert story["vault"] not in slots
+    assert [len(part) for part in slots[story["token"]]] == [2, 0]
+    assert slots[story["slots"]] == ([], [b"\x32"])
 
 
 def test_self_destruct_spares_contracts_since_cancun(story):
