@@ -113,7 +113,7 @@ class Frame(GasMeter):
         """
 
     def note_creation(self, address: bytes) -> None:
-        """Note the address of a creation that fails, because the call is static."""
+        """Note the address of a creation that may have no frame."""
 
     def log(self, address: Address, topics: tuple[bytes, ...], data: bytes) -> None:
         """Add a log. topics: 32 bytes each."""

@@ -106,7 +106,11 @@ INSTRUCTIONS: dict[str, Instruction] = {
     "MSTORE8": Instruction(OPERATE, memory.mstore8, memory.byte_cost),
     "SLOAD": Instruction(OPERATE, storage.sload, storage.sload_cost),
     "SSTORE": Instruction(
-        OPERATE, storage.sstore, storage.sstore_cost, storage.sstore_refund
+        OPERATE,
+        storage.sstore,
+        storage.sstore_cost,
+        storage.sstore_refund,
+        storage.sstore_state_cost,
     ),
     "TLOAD": Instruction(OPERATE, storage.tload),
     "TSTORE": Instruction(OPERATE, storage.tstore),
@@ -131,6 +135,7 @@ INSTRUCTIONS: dict[str, Instruction] = {
         endings.selfdestruct,
         endings.selfdestruct_cost,
         endings.selfdestruct_refund,
+        endings.selfdestruct_state_cost,
     ),
 }
 """By name. PREVRANDAO has its old name."""

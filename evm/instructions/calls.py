@@ -84,14 +84,16 @@ def _call_price(frame: Frame, *, has_value: bool, is_call: bool) -> CallPrice:
             other += prices.new_account
             if prices.state is not None:
                 state_gas = prices.state.account
-    code, delegate = state.get_code(target), None
+    delegate = None
     if fork.has_delegations:
         _require(left, other)
+    code = state.get_code(target)
+    if fork.has_delegations:
         delegate = delegate_of(code)
         if delegate is not None:
             is_warm = delegate == target or state.is_address_warm(delegate)
             access = prices.warm if is_warm else prices.cold_account
-            _require(left, access)
+            _require(left, other + access)
             left -= access
             cold += access
             code = state.get_code(delegate)

@@ -95,6 +95,9 @@ def _create(frame: Frame, name: str) -> None:
         frame.note_creation(address)
         raise WriteProtection
     value, state_prices, state_gas = values[-1], frame.prices.state, 0
+    if state_prices is not None:
+        # geth's tracers know it, even if the creation can't begin.
+        frame.note_creation(address)
     error = _refusal(frame, value, nonce)
     if state_prices and error is None and world.account_is_empty(address):
         state_gas = state_prices.account

@@ -50,6 +50,12 @@ def selfdestruct_cost(frame: Frame) -> int:
     return _selfdestruct_price(frame)[0]
 
 
+def selfdestruct_state_cost(frame: Frame) -> int:
+    """Return the state gas of SELFDESTRUCT."""
+    prices = frame.prices.state
+    return prices.account if prices and _selfdestruct_price(frame)[1] else 0
+
+
 def _selfdestruct_price(frame: Frame) -> tuple[int, bool]:
     """Return SELFDESTRUCT's gas, and whether it creates its beneficiary.
 

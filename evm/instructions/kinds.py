@@ -22,6 +22,8 @@ Cost = Callable[["Frame"], int]
 stack and the constant price charged. It changes nothing. Raises: FrameError."""
 Refund = Callable[["Frame"], int]
 """Returns an instruction's change of the refund counter. It changes nothing."""
+StateCost = Callable[["Frame"], int]
+"""Returns the state gas that is charged together with the price. It changes nothing."""
 
 
 class Instruction(NamedTuple):
@@ -33,3 +35,5 @@ class Instruction(NamedTuple):
     cost: Cost | None = None
     """None if the constant price is all. The operation charges the same."""
     refund: Refund | None = None
+    state_cost: StateCost | None = None
+    """None as well if the cost function or the operation checks it."""

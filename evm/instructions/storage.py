@@ -126,6 +126,12 @@ def sstore_refund(frame: Frame) -> int:
     return _store_price(frame).refund
 
 
+def sstore_state_cost(frame: Frame) -> int:
+    """Return the state gas of SSTORE."""
+    prices = frame.prices.state
+    return prices.slot if prices and _store_price(frame).state > 0 else 0
+
+
 def sstore(frame: Frame) -> None:
     """SSTORE: write a slot (EIP-1283, EIP-2200, EIP-2929, EIP-3529, EIP-8037)."""
     # STACK

@@ -89,7 +89,7 @@ class Stepping:
 
         Raises: TracerError.
         """
-        frame, (_, _, cost, refund) = step.frame, instruction
+        frame, (_, _, cost, refund, state_cost) = step.frame, instruction
         step.cost, step.error = constant, None
         # As in geth, a refund counts from the computation of the cost on.
         step.refund = frame.transaction.effects.refund
@@ -109,7 +109,11 @@ class Stepping:
             else:
                 if refund is not None:
                     step.refund += refund(frame)
-                if step.cost > step.gas:
+                left = step.gas - step.cost
+                if left < 0 or (
+                    state_cost is not None
+                    and state_cost(frame) > left + frame.reservoir
+                ):
                     step.error = OUT_OF_GAS
         self._tracer.step(step)
         self._steps += 1

@@ -253,7 +253,7 @@ class WatchedFrame(MessageCall):
         return CallFrame(name, sender, to, message.gas, data, value, message.depth)
 
     def note_creation(self, address: bytes) -> None:
-        """Report a creation in a static call, which geth looks up before it fails."""
+        """Report a creation that may have no frame: geth looks it up before it fails."""
         self.watcher.add_creation(address)
 
     def log(self, address: Address, topics: tuple[bytes, ...], data: bytes) -> None:

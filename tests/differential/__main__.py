@@ -93,8 +93,8 @@ class Recorder:
 def compare(case: Case, folder: Path) -> Counter[str]:
     """Compare a chain's instructions with the oracle's. Return their numbers by fork."""
     traced, told = [], []
-    for origin, changes in case.executed():
-        told.append(told_block(origin, changes))
+    for origin, verified in case.executed():
+        told.append(told_block(origin, verified.changes))
         if origin.fork.name in NOT_SPECIFIED:
             continue
         replay, recorded = Replay(origin), []

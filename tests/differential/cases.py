@@ -16,7 +16,7 @@ from evm.world import EMPTY_CODE_HASH
 from nodeapi.chain.genesis import genesis_state
 from nodeapi.chain.memory_state import MemoryState
 from nodeapi.chain.replay import Origin
-from nodeapi.chain.verification import Parent, verify_block
+from nodeapi.chain.verification import Parent, Verified, verify_block
 from samples.scenarios import SCENARIOS
 from samples.schedules import LADDER
 from tests.differential.programs import programs
@@ -43,8 +43,11 @@ class Case:
         root = self._state.adopt(*genesis_state(genesis))
         self._first = genesis_block(genesis, self._config, root)
 
-    def executed(self) -> Iterator[tuple[Origin, Changes]]:
-        """Yield each block with its parent's state, which then moves on."""
+    def executed(self) -> Iterator[tuple[Origin, Verified]]:
+        """Yield each block with its parent's state, which then moves on.
+
+        Raises: InvalidBlock.
+        """
         head = self._first.header
         total_difficulty, line = head.difficulty, [Generation(head, ())]
         for raw in self._blocks:
@@ -55,7 +58,7 @@ class Case:
             )
             verified = verify_block(block, parent, self._config)
             origin = Origin(block, verified.fork, self._config, state, hashes)
-            yield origin, verified.changes
+            yield origin, verified
             state.apply(verified.changes)
             head, total_difficulty = block.header, verified.total_difficulty
             uncles = tuple(uncle.hash for uncle in block.uncles)

@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,10 @@ class Geth:
             name: response[name] for name in ("result", "error") if name in response
         }
 
+    def batch(self, calls: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
+        """Return the responses to calls, each a method with its parameters."""
+        return [self.call(method, params) for method, *params in calls]
+
     def is_ready(self) -> bool:
         """Return whether geth answers and has indexed all transactions.
 
@@ -85,12 +89,13 @@ def find_geth() -> str:
 
 @contextmanager
 def running_geth(
-    binary: str, genesis: Any, chain: bytes, folder: Path
+    binary: str, genesis: Any, chain: bytes, folder: Path, *, apis: str = "eth,debug"
 ) -> Iterator[Geth]:
     """Start geth on a new chain, and give calls to it.
 
     genesis: geth's genesis.json. chain: the RLP of the blocks after the genesis block.
-    folder: an empty folder for geth's files. Raises: GethError.
+    folder: an empty folder for geth's files. apis: served beside `net` and `web3`.
+    Raises: GethError.
     """
     paths = {name: folder / name for name in ("genesis.json", "chain.rlp", "geth.toml")}
     paths["genesis.json"].write_text(json.dumps(genesis))
@@ -106,7 +111,7 @@ def running_geth(
         *(binary, *data, *archive, "--config", str(paths["geth.toml"])),
         *("--syncmode", "full", "--ipcdisable", "--authrpc.port", str(free_port())),
         *("--http", "--http.addr", "127.0.0.1", "--http.port", str(port)),
-        *("--http.api", "eth,debug,net,web3"),
+        *("--http.api", f"{apis},net,web3"),
     ]
     log_file = folder / "geth.log"
     with log_file.open("wb") as log:
@@ -123,6 +128,14 @@ def running_geth(
         geth.close()
         process.terminate()
         process.wait()
+
+
+def exported(binary: str, folder: Path) -> bytes:
+    """Return what `geth export` writes. folder: that of a geth that has ended."""
+    data = ("--datadir", str(folder / "data"), "--state.scheme", "hash")
+    file = folder / "exported.rlp"
+    _run(binary, "export", *data, str(file))
+    return file.read_bytes()
 
 
 def _run(*arguments: str) -> str:

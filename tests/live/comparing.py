@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Protocol
 
 from tests.golden.differences import expected, masked
 from tests.golden.options import CHEAP
 from tests.golden.recording import Call, Recording
 from tests.golden.test_golden import difference
-from tests.live.nodes import Geth
-from tests.live.service import Service
 
 _NOTHING_RECORDED = Recording("", "", [])
 _TRANSACTION_TRACES = (
@@ -20,6 +19,13 @@ _TRANSACTION_TRACES = (
 )
 
 
+class Answering(Protocol):
+    """A service or a node."""
+
+    def batch(self, calls: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
+        """Return the responses, `{"result": …}` or `{"error": …}`, in the calls' order."""
+
+
 class Comparison:
     """Compares blocks, and counts what was equal.
 
@@ -27,7 +33,7 @@ class Comparison:
     failed, created, logs: transactions that failed and created contracts, and their logs.
     """
 
-    def __init__(self, service: Service, geth: Geth) -> None:
+    def __init__(self, service: Answering, geth: Answering) -> None:
         self._service = service
         self._geth = geth
         self.blocks = 0
@@ -54,15 +60,25 @@ class Comparison:
         )
 
     def _compare_block(self, number: str) -> None:
-        block = self._geth.call("eth_getBlockByNumber", number, False)
-        receipts = self._geth.call("eth_getBlockReceipts", block["hash"])
+        block, receipts = (
+            answer["result"]
+            for answer in self._geth.batch(
+                [
+                    ("eth_getBlockByNumber", number, False),
+                    ("eth_getBlockReceipts", number),
+                ]
+            )
+        )
         self.blocks += 1
         for receipt in receipts:
             self.kinds[int(receipt["type"], 16)] += 1
             self.failed += receipt["status"] == "0x0"
             self.created += receipt["contractAddress"] is not None
             self.logs += len(receipt["logs"])
-        calls = _calls(number, block)
+        self.compare_calls(_calls(number, block))
+
+    def compare_calls(self, calls: list[tuple[Any, ...]]) -> None:
+        """Compare the responses to calls. Raises: AssertionError, as `compare`."""
         ours, geths = self._service.batch(calls), self._geth.batch(calls)
         for (method, *params), our, geth in zip(calls, ours, geths, strict=True):
             wanted, _ = expected(Call("", method, params), geth, _NOTHING_RECORDED)

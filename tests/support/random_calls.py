@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from evm.delegations import DELEGATION_PREFIX
 from evm.rules.fork import Fork
@@ -16,8 +17,9 @@ PRECOMPILES = [n.to_bytes(20, "big") for n in (2, 4)]
 OTHERS = [b"\xee" * 20, b"\xef" * 20]
 KEYS = [bytes([n]) * 32 for n in (1, 2)]
 
-_STORE, _LOAD, _LOG, _LOOK, _CALL, _CREATE, _END = range(7)
+_STORE, _LOAD, _LOG, _LOOK, _CALL, _CREATE, _END, _NEW, _STATE = range(9)
 _WEIGHTS = {_STORE: 5, _LOAD: 3, _LOG: 2, _LOOK: 2, _CALL: 5, _CREATE: 2, _END: 0.7}
+_AMSTERDAM_WEIGHTS = {**_WEIGHTS, _NEW: 2, _STATE: 3}
 
 
 def push(value: int) -> bytes:
@@ -28,16 +30,22 @@ def push(value: int) -> bytes:
 class RandomCode:
     """Creates code whose instructions mostly exist in a fork."""
 
-    def __init__(self, choose: random.Random, fork: Fork) -> None:
+    def __init__(
+        self, choose: random.Random, fork: Fork, places: Sequence[bytes] = ()
+    ) -> None:
+        """places: further addresses that the code calls."""
         self._choose = choose
         self._fork = fork
+        self._is_amsterdam = fork.has_block_access_list
+        self._weights = _AMSTERDAM_WEIGHTS if self._is_amsterdam else _WEIGHTS
+        self._places = places
 
     def code(self, length: int, depth: int = 0) -> bytes:
         """Return a random program.
 
         length: number of statements. depth: nesting depth of its creations.
         """
-        kinds, weights = zip(*_WEIGHTS.items(), strict=True)
+        kinds, weights = zip(*self._weights.items(), strict=True)
         parts = []
         for _ in range(length):
             kind = self._choose.choices(kinds, weights)[0]
@@ -46,7 +54,7 @@ class RandomCode:
 
     def _statement(self, kind: int, depth: int) -> bytes:
         choose = self._choose
-        slot = push(choose.randrange(4))
+        slot = push(choose.randrange(8 if self._is_amsterdam else 4))
         if kind == _STORE:
             return push(choose.choice([0, 0, 1, 2, 2**255])) + slot + b"\x55"
         if kind == _LOAD:
@@ -57,18 +65,63 @@ class RandomCode:
             topic = push(choose.getrandbits(200)) * topics
             return topic + size + b"\x60\x00" + bytes([0xA0 + topics])
         if kind == _LOOK:
-            return self._address() + choose.choice([b"\x31", b"\x3b"]) + b"\x50"
+            looks = [b"\x31", b"\x3b"]
+            if self._is_amsterdam:
+                looks += [b"\x3f", b"\x5f\x5f\x5f\x83\x3c"]
+            return self._address() + choose.choice(looks) + b"\x50"
         if kind == _CALL:
             return self._call()
         if kind == _CREATE:
             return self._create(depth)
+        if kind == _NEW:
+            return self._new_instruction() + slot + b"\x55"
+        if kind == _STATE:
+            return self._state_gas()
         ends = [b"\x00", b"\xfe", b"\x60\x20\x60\x00\xf3", b"\x01" * 9]
         if self._fork.has_status_receipts:
             ends += [b"\x60\x20\x60\x00\xfd", b"\x60\x00\x60\x00\xfd"]
+        if self._is_amsterdam:
+            ends.append(b"\x30\xff")
         return choose.choice([*ends, self._address() + b"\xff"])
+
+    def _new_instruction(self) -> bytes:
+        """Return SLOTNUM, DUPN, SWAPN or EXCHANGE, which may fail."""
+        choose = self._choose
+        opcode = choose.choice([0x4B, 0xE6, 0xE7, 0xE8])
+        if opcode == 0x4B:
+            return b"\x4b"
+        # Immediate values from 128 on reach few stack items.
+        operand = choose.choice([128, 130, 140, 142, 143, choose.randrange(256)])
+        items = b"".join(push(choose.getrandbits(8)) for _ in range(32))
+        return items + bytes([opcode, operand])
+
+    def _state_gas(self) -> bytes:
+        """Return code that pays for a new slot, account or contract.
+
+        The slot and the account depend on the remaining gas.
+        """
+        choose = self._choose
+        kind = choose.randrange(5)
+        if kind == 0:
+            return b"\x60\x01\x5a\x55"
+        if kind == 4:  # the slot is cleared again
+            return b"\x5a\x60\x01\x81\x55\x5f\x90\x55"
+        if kind == 1:
+            return b"\x5f\x5f\x5f\x5f\x60\x01\x5a\x5a\xf1\x50"
+        if kind == 2:
+            value, slot = push(choose.randrange(3)), push(choose.randrange(4))
+            return value + slot + b"\x5d" + slot + b"\x5c" + slot + b"\x55"
+        # `PUSH size, PUSH0, RETURN` creates a contract of zeros.
+        size = choose.choice([0, 1, 33, 300, 3000, 24_577, 65_536, 65_537])
+        init = push(size) + b"\x5f\xf3"
+        start = push(32 - len(init))
+        return push(int.from_bytes(init)) + (
+            b"\x5f\x52" + push(len(init)) + start + b"\x5f\xf0\x50"
+        )
 
     def _address(self) -> bytes:
         places = [*CONTRACTS, *CONTRACTS, DELEGATING, *PRECOMPILES, *OTHERS, SENDER]
+        places += self._places
         return push(int.from_bytes(self._choose.choice(places), "big"))
 
     def _call(self) -> bytes:
@@ -79,7 +132,10 @@ class RandomCode:
         if self._fork.has_status_receipts:
             kinds.append(0xFA)
         kind = choose.choice(kinds)
-        gas = push(choose.choice([0, 100, 5000, 50_000, 200_000]))
+        limits = [0, 100, 5000, 50_000, 200_000]
+        gas = push(choose.choice(limits))
+        if self._is_amsterdam and choose.random() < 0.5:
+            gas = choose.choice([b"\x5a", b"\x5a", push(2300), push(1_000_000)])
         value = push(choose.choice([0, 0, 0, 1, 10**30])) if kind < 0xF4 else b""
         size = push(choose.choice([0, 4, 40]))
         ranges = b"\x60\x20\x60\x00" + size + b"\x60\x00"

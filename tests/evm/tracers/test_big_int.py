@@ -97,6 +97,8 @@ def test_text_in_any_base_comes_back(a):
         ("'' + bigInt(3)", "3"),
         ("bigInt(3) < 4", True),
         ("bigInt('9007199254740993').toJSNumber()", 2**53),
+        ("bigInt(473160 * 999980301174)", "473150679303489860"),
+        ("bigInt(-(2 ** 90))", "-1237940039285380300000000000"),
         ("bigInt(0).isZero()", True),
         ("bigInt(6).isDivisibleBy(4)", False),
         ("bigInt(-7).abs().isOdd()", True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evm.addresses import contract_address
 from tests.support.call_codes import (
     BYZANTIUM,
     CALLER,
@@ -45,6 +46,7 @@ def test_a_creator_without_nonces_left_creates_nothing(fork: str) -> None:
     top = chain.run(CALLER)
     if fork == "amsterdam":
         assert (top.error, top.calls) == (None, ())
+        assert contract_address(CALLER, 2**64 - 1) in chain.recorder.accounts
         return
     (frame,) = top.calls
     assert (frame.error, frame.gas_used) == ("nonce uint64 overflow", 0)

@@ -9,7 +9,7 @@ from evm.tracers.struct_log import StructLogger, StructLogOptions
 from nodeapi.chain.replay import Origin, Replay
 from tests.nodeapi.chain.verifying import verify_chain
 from tests.support import execution_apis
-from tests.support.programs import call_origin
+from tests.support.programs import CONTRACT, call_origin
 
 OPTIONS = {
     "enableMemory": "enable_memory",
@@ -17,6 +17,7 @@ OPTIONS = {
     "disableStorage": "disable_storage",
     "enableReturnData": "enable_return_data",
 }
+OWN = int.from_bytes(CONTRACT)
 
 
 def replay(origin, options):
@@ -80,3 +81,23 @@ def test_limit_is_a_number_of_entries_and_none_below_zero(limit, expected):
     answer = entry["result"]
     assert len(answer["structLogs"]) == expected
     assert answer["gas"] == 21009
+
+
+def test_new_swaps_change_items_deep_in_the_stack():
+    # SWAPN 17 and EXCHANGE 1, 29 (EIP-8024)
+    origin = call_origin("30" * 40 + "6001 6002 e780 e88f 00", fork="amsterdam")
+    (entry,) = replay(origin, StructLogOptions())
+    *_, before, swapped, exchanged = [
+        each["stack"] for each in entry["result"]["structLogs"]
+    ]
+    assert (before[-1], before[-18]) == (swapped[-18], swapped[-1]) == ("0x2", hex(OWN))
+    assert (exchanged[-2], exchanged[-30]) == (swapped[-30], swapped[-2])
+    assert exchanged[-30] == "0x1"
+
+
+@pytest.mark.parametrize("gas", [20_000, 120_000])
+def test_a_store_without_state_gas_has_an_error_in_its_entry(gas):
+    origin = call_origin("6001 5f 55", fork="amsterdam", gas=gas)
+    (entry,) = replay(origin, StructLogOptions())
+    last = entry["result"]["structLogs"][-1]
+    assert (last["op"], last["error"]) == ("SSTORE", "out of gas")

@@ -219,9 +219,12 @@
   function native(value) {
     if (value instanceof BigInteger) return value.value;
     if (typeof value === 'bigint') return value;
-    if (typeof value !== 'number') return parseText(String(value));
-    if (!Number.isInteger(value)) throw new Error(value + ' is not an integer.');
-    return BigInt(value);
+    // big-integer reads the text of a number that is too large to be exact.
+    if (!Number.isInteger(value)) {
+      if (typeof value !== 'number') return parseText(String(value));
+      throw new Error(value + ' is not an integer.');
+    }
+    return Number.isSafeInteger(value) ? BigInt(value) : parseText(String(value));
   }
 
   function bigInt(value, base, alphabet, isCaseSensitive) {
