@@ -11,7 +11,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from eth_typing import Address
 from eth_utils.address import to_checksum_address
 
 from evm.delegations import delegate_of
@@ -63,7 +62,12 @@ def transaction_arguments(transaction: Transaction) -> CallArguments:
 
 
 def execute_under(
-    world: World, block: CallBlock, transaction: Transaction, watcher: Watcher
+    world: World,
+    block: CallBlock,
+    transaction: Transaction,
+    watcher: Watcher | None = None,
+    *,
+    gas: int | None = None,
 ) -> CallResult:
     """Execute a transaction by the rules of a block's fork, whatever its own are.
 
@@ -71,11 +75,12 @@ def execute_under(
     undo all changes (`World.discard(0)`).
 
     block: the transaction's own, with another fork.
+    watcher: observes the transaction.
+    gas: a gas limit in place of the transaction's own.
 
     Raises: CallRejected if the fork does not allow the transaction.
     """
-    check_transaction(world, block.fork, transaction)
-    call = _message(transaction, block)
+    call = _checked_message(world, block, transaction, gas)
     with _own_warm_accounts(world):
         return execute_call(world, block, call, rules=TRANSACTION, watcher=watcher)
 
@@ -97,8 +102,7 @@ def trace_under(
 
     Raises: CallRejected; TracerError.
     """
-    check_transaction(world, block.fork, transaction)
-    call = _message(transaction, block)
+    call = _checked_message(world, block, transaction)
     with _own_warm_accounts(world):
         return execute_traced_call(
             world,
@@ -123,42 +127,47 @@ def _own_warm_accounts(world: World) -> Iterator[None]:
         world.always_warm = always_warm
 
 
-def check_transaction(world: World, fork: Fork, transaction: Transaction) -> None:
-    """Check what a fork demands of transactions, but not of calls.
+def _checked_message(
+    world: World, block: CallBlock, transaction: Transaction, gas: int | None = None
+) -> CallMessage:
+    """Return the call that stands for a transaction, which the fork has to allow.
 
-    Raises: CallRejected.
+    gas: as of `execute_under`. Raises: CallRejected.
     """
-    if transaction.type not in fork.transaction_types:
+    if transaction.type not in block.fork.transaction_types:
         raise CallRejected(OTHER, "transaction type not supported")
-    cap = fork.max_transaction_gas
-    if cap is not None and transaction.gas > cap:
-        raise CallRejected(
-            OTHER, f"transaction gas limit too high (cap: {cap}, tx: {transaction.gas})"
-        )
-    sender = Address(transaction.sender)
-    code = world.get_code(sender)
-    if code and not (fork.has_delegations and delegate_of(code)):
-        raise CallRejected(
-            OTHER,
-            f"sender not an eoa: address {to_checksum_address(sender)}, "
-            f"len(code): {len(code)}",
-        )
-    if fork.max_execution_gas is not None:
-        gas, floor = intrinsic_gas(transaction, fork), floor_gas(transaction, fork)
-        if transaction.gas >= max(gas, floor) > fork.max_execution_gas:
-            raise CallRejected(
-                OTHER,
-                "insufficient gas for floor data gas cost: intrinsic cost "
-                f"{gas}, floor: {floor}",
-            )
-
-
-def _message(transaction: Transaction, block: CallBlock) -> CallMessage:
-    message = call_message(
+    call = call_message(
         transaction_arguments(transaction),
         chain_id=block.config.chain_id,
         base_fee=block.base_fee,
         gas_cap=0,
     )
-    message.hash = transaction.hash
-    return message
+    call.hash = transaction.hash
+    if gas is not None:
+        call.gas = gas
+    _check_as_transaction(world, block.fork, call)
+    return call
+
+
+def _check_as_transaction(world: World, fork: Fork, call: CallMessage) -> None:
+    """Check what a fork demands of transactions, but not of calls. Raises: CallRejected."""
+    cap = fork.max_transaction_gas
+    if cap is not None and call.gas > cap:
+        raise CallRejected(
+            OTHER, f"transaction gas limit too high (cap: {cap}, tx: {call.gas})"
+        )
+    code = world.get_code(call.sender)
+    if code and not (fork.has_delegations and delegate_of(code)):
+        raise CallRejected(
+            OTHER,
+            f"sender not an eoa: address {to_checksum_address(call.sender)}, "
+            f"len(code): {len(code)}",
+        )
+    if fork.max_execution_gas is not None:
+        gas, floor = intrinsic_gas(call, fork), floor_gas(call, fork)
+        if call.gas >= max(gas, floor) > fork.max_execution_gas:
+            raise CallRejected(
+                OTHER,
+                "insufficient gas for floor data gas cost: intrinsic cost "
+                f"{gas}, floor: {floor}",
+            )

@@ -24,11 +24,16 @@ class ImportRunning(RuntimeError):
 @contextmanager
 def importer_connection() -> Iterator[psycopg.Connection[Any]]:
     """Open a new connection to Django's database for a `with` block."""
+    with psycopg.connect(**connection_parameters(), autocommit=True) as connection:
+        yield connection
+
+
+def connection_parameters() -> dict[str, Any]:
+    """Return the parameters of `psycopg.connect` for Django's database."""
     parameters = django_connection.get_connection_params()
     for name in ("cursor_factory", "context"):
         parameters.pop(name, None)
-    with psycopg.connect(**parameters, autocommit=True) as connection:
-        yield connection
+    return parameters
 
 
 class Pipeline:

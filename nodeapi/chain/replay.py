@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from evm.chain_config import ChainConfig
     from evm.receipts import Receipt
     from evm.rules.fork import Fork
+    from evm.tracers.frames import CallFrame
     from evm.transactions import Transaction
     from evm.world import StateReader
 
@@ -167,6 +168,11 @@ class Replay:
         Before the first one, that after the initial system calls.
         """
         return self._world
+
+    @property
+    def top(self) -> CallFrame:
+        """The outermost frame of the last executed transaction."""
+        return self._events.top
 
     @property
     def gas_used(self) -> int:

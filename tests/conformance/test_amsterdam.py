@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from evm.chain_config import ChainConfig
 from networks.models import Network
 from networks.services import configure_network
+from nodeapi.chain.database import importer_connection
+from nodeapi.chain.replay import find_origin
 from nodeapi.chain.sources import BlockFile
+from tests.conformance.test_other_forks import is_alike, surveyed
 from tests.golden.differences import DIFFERENCES
 from tests.golden.recording import Call
 from tests.golden.test_golden import difference
@@ -118,3 +122,21 @@ def values_of(text: str) -> str:
 
 def test_every_altered_block_is_imported() -> None:
     assert [each["name"] for each in amsterdam.rejected()] == list(TEXTS)
+
+
+def test_transactions_by_amsterdams_rules_and_by_osakas(api: Api) -> None:
+    config = ChainConfig.from_genesis(amsterdam.genesis())
+    changed = 0
+    with importer_connection() as connection:
+        network = chains.network_id(connection, "amsterdam")
+        hashes = connection.execute(
+            "SELECT hash FROM nodeapi_block WHERE network_id = %s AND number >= 3"
+            " AND transaction_count > 0",
+            (network,),
+            binary=True,
+        ).fetchall()
+        for (block_hash,) in hashes:
+            origin = find_origin(connection, network, config, block_hash)
+            assert is_alike(surveyed(origin, "amsterdam"))
+            changed += not is_alike(surveyed(origin, "osaka"))
+    assert changed > len(hashes) / 2

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -13,6 +12,7 @@ from nodeapi.chain import block_audit, py_evm
 from nodeapi.chain.audit import AuditFailure
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.networks import stored_config
+from nodeapi.management.block_range import block_range
 from nodeapi.tracing.execution import snapshot
 
 ENGINES: dict[str, block_audit.Engine] = {
@@ -38,7 +38,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--blocks",
             required=True,
-            type=_numbers,
+            type=block_range,
             metavar="A-B",
             help="the first and the last block, or one block",
         )
@@ -74,11 +74,3 @@ class Command(BaseCommand):
                 f"{engine} agrees with blocks {numbers[0]} to {numbers[-1]} of {slug}"
             )
         )
-
-
-def _numbers(text: str) -> range:
-    found = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
-    first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
-    if not 1 <= first <= last:
-        raise ArgumentTypeError(f"must be two block numbers from 1 on, not {text!r}")
-    return range(first, last + 1)

@@ -1,0 +1,163 @@
+"""Execution of stored blocks by their own rules and by those of another fork.
+
+It runs in worker processes, without Django.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import psycopg
+
+from evm.chain_config import ChainConfig
+from evm.simulation.checks import CallRejected
+from evm.simulation.transactions import execute_under
+from evm.transactions import CREATE_ADDRESS
+from nodeapi.chain.replay import Origin, Replay, find_origin
+from nodeapi.fork_report.survey import Change, Effect, Survey
+from nodeapi.tracing.execution import snapshot
+
+if TYPE_CHECKING:
+    from eth_typing import Address
+
+    from evm.rules.fork import Fork
+    from evm.simulation.block import CallBlock
+    from evm.transactions import Transaction
+    from evm.world import World
+
+ENOUGH_GAS = 100_000_000
+"""The gas limit with which a failed transaction is tried again, if the fork allows it."""
+_SELECTOR_BYTES = 4
+
+
+class NoBlock(LookupError):
+    """Raised for a number without a canonical block."""
+
+
+def survey_blocks(
+    parameters: dict[str, Any],
+    network_id: int,
+    genesis: dict[str, Any],
+    fork: str,
+    numbers: range,
+) -> Survey:
+    """Return the figures of canonical blocks.
+
+    parameters: those of `psycopg.connect`. genesis: the network's genesis.json. fork: its
+        name. numbers: from 1 on.
+
+    Raises: NoBlock; NotTraceable; InvalidChainConfig; psycopg.Error.
+    """
+    survey, config = Survey(), ChainConfig.from_genesis(genesis)
+    with (
+        psycopg.connect(**parameters, autocommit=True) as connection,
+        snapshot(connection),
+    ):
+        for number in numbers:
+            row = connection.execute(
+                "SELECT hash FROM nodeapi_block"
+                " WHERE network_id = %b AND number = %b AND is_canonical",
+                (network_id, number),
+                binary=True,
+            ).fetchone()
+            if row is None:
+                raise NoBlock(f"there is no block {number}")
+            origin = find_origin(connection, network_id, config, row[0])
+            survey_block(survey, origin, config.named_fork(fork))
+    return survey
+
+
+def survey_block(survey: Survey, origin: Origin, fork: Fork) -> None:
+    """Add the figures of a block's transactions."""
+    replay, block = Replay(origin), origin.call_block(fork)
+    survey.blocks += 1
+    survey.forks.add(origin.fork.name)
+    for transaction in origin.block.transactions:
+        attempt = _attempt(replay.world, block, transaction)
+        again = attempt
+        if attempt.error:
+            again = _attempt_with_enough_gas(replay.world, block, transaction)
+        receipt = replay.skip()
+        was_success = replay.top.error is None
+        change, gas_after, error = _change(was_success, attempt, again)
+        contract, selector = _function(transaction)
+        survey.add(
+            Effect(
+                transaction.hash,
+                contract,
+                selector,
+                change,
+                receipt.gas_used,
+                gas_after,
+                error,
+            )
+        )
+
+
+class _Attempt(NamedTuple):
+    """An execution by the rules of the other fork."""
+
+    gas_used: int | None
+    """None if the fork does not allow the transaction."""
+    error: str
+    """geth's text without figures, "" for a success."""
+
+
+def _attempt(
+    world: World, block: CallBlock, transaction: Transaction, gas: int | None = None
+) -> _Attempt:
+    """Execute a transaction, and undo it. gas: as of `execute_under`."""
+    try:
+        result = execute_under(world, block, transaction, gas=gas)
+    except CallRejected as error:
+        return _Attempt(None, error.text.partition(":")[0].partition(" (")[0])
+    world.discard(0)
+    return _Attempt(result.gas_used, result.error or "")
+
+
+def _attempt_with_enough_gas(
+    world: World, block: CallBlock, transaction: Transaction
+) -> _Attempt:
+    """Execute a transaction with a higher gas limit, and undo it."""
+    gas = min(ENOUGH_GAS, block.fork.max_transaction_gas or ENOUGH_GAS)
+    sender = transaction.sender
+    balance = world.get_balance(sender)
+    # The sender need not have the ether for it.
+    world.set_balance(sender, balance + gas * transaction.max_fee_per_gas)
+    try:
+        return _attempt(world, block, transaction, gas)
+    finally:
+        world.set_balance(sender, balance)
+
+
+def _change(
+    was_success: bool, attempt: _Attempt, again: _Attempt
+) -> tuple[Change, int | None, str]:
+    """Return the change, the gas used, and the error if a success becomes a failure.
+
+    was_success: by the block's own rules. attempt: with the transaction's gas limit.
+    again: with a higher one, if the attempt was none.
+    """
+    if not attempt.error:
+        change = Change.NONE if was_success else Change.SUCCEEDS
+        return change, attempt.gas_used, ""
+    if again.gas_used is None:
+        if attempt.gas_used is None:
+            return Change.REFUSED, None, again.error
+        again = attempt
+    gas_used = again.gas_used if attempt.gas_used is None else attempt.gas_used
+    if not was_success:
+        return Change.NONE, gas_used, ""
+    if again.error:
+        return Change.FAILS, gas_used, again.error
+    return Change.NEEDS_GAS, again.gas_used, attempt.error
+
+
+def _function(transaction: Transaction) -> tuple[Address | None, bytes]:
+    """Return the called account, None for a creation, and the selector."""
+    if transaction.to == CREATE_ADDRESS:
+        return None, b""
+    data = transaction.data
+    return transaction.to, data[:_SELECTOR_BYTES] if len(
+        data
+    ) >= _SELECTOR_BYTES else b""

@@ -1,0 +1,110 @@
+"""The command `compare_forks` on the sample chain: figures and page."""
+
+from __future__ import annotations
+
+import re
+from io import StringIO
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from eth_typing import Address, Hash32
+
+from evm.blocks import decode_block
+from evm.transactions import BLOB
+from nodeapi.fork_report.page import report_page
+from nodeapi.fork_report.survey import Change, Effect, Survey
+from tests.support import copies, sample
+
+BLOCKS = [decode_block(raw) for raw in sample.raw_blocks()]
+BEFORE = [block for block in BLOCKS if block.header.slot_number is None]
+"""The blocks before Amsterdam, whose gas used is the sum of the receipts."""
+TRANSACTIONS = [each for block in BEFORE for each in block.transactions]
+GAS = sum(block.header.gas_used for block in BEFORE)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def chain(module_db: None) -> None:
+    copies.sample_chain()
+
+
+def compare(output: Path, fork: str = "amsterdam", **options: Any) -> str:
+    """Call the command, and return what it writes to its standard output."""
+    given = {"network": "sample", "blocks": f"1-{len(BLOCKS)}", "workers": 1}
+    given |= {"fork": fork, "output": output}
+    written = StringIO()
+    arguments = [f"--{name}={value}" for name, value in (given | options).items()]
+    call_command("compare_forks", *arguments, stdout=written)
+    return written.getvalue()
+
+
+def test_all_blocks_before_the_next_fork_by_its_rules(tmp_path: Path) -> None:
+    output = tmp_path / "report.html"
+    count = len(BEFORE)
+    lines = compare(output, workers=2, blocks=f"1-{count}").splitlines()
+    assert len(lines) == ceil(count / 16) + 1  # the last one names the file
+    assert f"{count} of {count} blocks, {len(TRANSACTIONS)} transactions" in lines
+    page = output.read_text()
+    assert f"{count} blocks with {len(TRANSACTIONS)} transactions" in page
+    refused = [
+        each
+        for each in TRANSACTIONS
+        if each.type == BLOB and len(each.blob_versioned_hashes) > 6
+    ]
+    (blobs,) = refused  # Osaka's limit
+    (row,) = re.findall(r"<tr>.*blob transaction has too many blobs.*</tr>", page)
+    assert f"0x{blobs.hash.hex()}" in row
+    # The refused transaction has no gas after.
+    (before,) = re.findall(r"gas: from ([\d,]+) to", page)
+    assert GAS - blobs.gas <= int(before.replace(",", "")) < GAS
+    assert "http" not in page  # It is complete without any other file.
+
+
+def test_by_their_own_rules_nothing_changes(tmp_path: Path) -> None:
+    head = BLOCKS[-1].header.number
+    compare(tmp_path / "report.html", "amsterdam", blocks=f"{head - 3}-{head}")
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<p>Nothing.</p>") == 2
+    assert "<b>+0.0 %</b>" in page
+    assert 'class="needs-gas"' not in page
+
+
+def test_texts_are_escaped_and_long_lists_end() -> None:
+    survey = Survey(blocks=1, forks={"<i>osaka"})
+    for number in range(300):
+        contract = Address(number.to_bytes(20))
+        name = Hash32(number.to_bytes(32))
+        survey.add(Effect(name, contract, b"", Change.FAILS, 21_000, 30_000, "<b>bad"))
+    page = report_page(survey, "<script>", range(1, 2), "amsterdam")
+    assert "<script>" not in page
+    assert "<b>bad" not in page
+    assert "<i>osaka" not in page
+    assert "&lt;b&gt;bad" in page
+    assert "100 more rows are not listed" in page
+    assert "200 more are not listed" in page
+
+
+def test_no_transactions_make_a_page_too() -> None:
+    assert "There are no transactions" in report_page(
+        Survey(blocks=1), "net", range(1, 2), "osaka"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"blocks": "1-1000"}, f"the newest block is {len(BLOCKS)}"),
+        ({"network": "atlantis"}, "there is no network 'atlantis'"),
+        ({"output": "/nonexistent/report.html"}, "there is no folder"),
+        ({"fork": "atlantis"}, 'unknown fork "atlantis"'),
+        ({"blocks": "5-1"}, "must be two block numbers"),
+    ],
+)
+def test_wrong_arguments_are_errors(
+    tmp_path: Path, options: dict[str, Any], text: str
+) -> None:
+    given: dict[str, Any] = {"output": tmp_path / "report.html", **options}
+    with pytest.raises(CommandError, match=text):
+        compare(**given)
