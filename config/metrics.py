@@ -124,6 +124,7 @@ class Metrics:
                 "Processes that died while they executed a trace.",
                 node.tracing.workers.lost,
             )
+            yield _replays(node.tracing.workers.replays)
 
     def _slugs(self) -> Mapping[int, str]:
         try:
@@ -141,6 +142,18 @@ class _Figures(Collector):
     def collect(self) -> Iterable[Metric]:
         """Return the metrics."""
         return self._metrics
+
+
+def _replays(numbers: tuple[int, int]) -> Metric:
+    """Return the metric of replays. numbers: those begun from a list, the others."""
+    found = _counter(
+        "trace_replays",
+        "Executions of a block up to a transaction, by what they began with.",
+        ("start",),
+    )
+    for start, number in zip(("list", "execution"), numbers, strict=True):
+        found.add_metric((start,), number)
+    return found
 
 
 def calls(

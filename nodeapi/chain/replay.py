@@ -131,16 +131,36 @@ class _AncestorHashes:
         return iter(self.branches.ancestor_hashes(self.block, ANCESTORS_KEPT))
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The point within a block at which a replay begins."""
+
+    index: int
+    """Of the next transaction."""
+    state: StateReader
+    """Before that transaction."""
+    log_count: int
+    """Number of logs of the transactions before it."""
+
+
 class Replay:
     """Execution of a block's transactions in order, each with or without a tracer."""
 
-    def __init__(self, origin: Origin, events: Events | None = None) -> None:
-        """Start before the first transaction, after the initial system calls.
+    def __init__(
+        self,
+        origin: Origin,
+        events: Events | None = None,
+        *,
+        start: Start | None = None,
+    ) -> None:
+        """Start before a transaction.
 
         events: watches the transactions, and may record them as well.
+        start: None for the first transaction, after the initial system calls.
         """
         self._origin = origin
-        self._world = World(origin.state)
+        self._state_below = origin.state if start is None else start.state
+        self._world = World(self._state_below)
         self._events: Events = FrameEvents() if events is None else events
         self._execution = BlockExecution(
             origin.block.header,
@@ -154,12 +174,22 @@ class Replay:
         self._state = self._execution.state
         self._transactions = enumerate(origin.block.transactions)
         self._undone: Transaction | None = None
-        self._execution.begin()
+        if start is None:
+            self._execution.begin()
+            return
+        self._events.log_count = start.log_count
+        for _ in range(start.index):
+            next(self._transactions)
 
     @property
     def origin(self) -> Origin:
         """The block, and the state and ancestors for its execution."""
         return self._origin
+
+    @property
+    def state_below(self) -> StateReader:
+        """The state that the world begins with."""
+        return self._state_below
 
     @property
     def world(self) -> World:
@@ -199,6 +229,7 @@ class Replay:
         """
         self._catch_up()
         index, transaction = next(self._transactions)
+        executed = len(self._execution.receipts)
         self._world.lock_changes()  # for a tracer that fails at the start
         deadline = time.monotonic() + timeout
         self._events.attach(tracer, deadline)
@@ -207,7 +238,7 @@ class Replay:
             receipt = self._execution.apply_transaction(transaction)
             tracer.end(self._events.top, receipt.gas_used)
         except TracerError:
-            if len(self._execution.receipts) == index:
+            if len(self._execution.receipts) == executed:
                 self._world.discard(0)
                 self._undone = transaction
             raise

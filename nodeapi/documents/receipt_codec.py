@@ -123,6 +123,12 @@ def measure(packed: bytes) -> tuple[int, int]:
     return size, _PREFIX.unpack_from(packed)[1]
 
 
+def log_count(beginning: bytes) -> int:
+    """Return the number of logs of a packed receipt. beginning: its first five bytes."""
+    _, count = _PREFIX.unpack_from(beginning)
+    return int(count)
+
+
 def _frame(packed: bytes) -> memoryview:
     if len(packed) < _PREFIX.size or packed[0] != _DICTIONARY_1:
         raise ValueError(f"no packed receipt begins with {packed[:5]!r}")

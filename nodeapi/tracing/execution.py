@@ -20,6 +20,7 @@ from evm.tracers.record import RecordTooLarge
 from evm.tracers.steps import StepTracer, TracerError
 from evm.tracers.struct_log import StructLogger, StructLogOptions
 from evm.tracers.vm_trace import VmTracer
+from nodeapi.chain.listed_state import replay_before
 from nodeapi.chain.replay import NotTraceable, Replay, find_origin
 from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.tracing.derivation import derive, derive_one
@@ -91,16 +92,13 @@ def _replay(
     """Execute a job's block again, up to its last transaction. Raises: NotTraceable."""
     config = _chain_config(connection, job.network_id)
     origin = find_origin(connection, job.network_id, config, job.block_hash)
-    replay = Replay(origin)
-    transactions = origin.block.transactions[: job.last + 1]
-    if job.is_single and job.first >= len(transactions):
+    transactions = origin.block.transactions[job.first : job.last + 1]
+    if job.is_single and not transactions:
         raise JobFailed("transaction not found")
-    for index, transaction in enumerate(transactions):
+    replay = replay_before(connection, job.network_id, origin, job.first, progress)
+    for index, transaction in enumerate(transactions, job.first):
         progress()
-        if index < job.first:
-            replay.skip()
-        else:
-            answers.add(replay, index, transaction)
+        answers.add(replay, index, transaction)
     answers.finish()
 
 
@@ -120,10 +118,7 @@ def _trace_under(
     block, index = origin.block, job.first
     if index >= len(block.transactions):
         raise JobFailed("transaction not found")
-    replay = Replay(origin)
-    for _ in range(index):
-        progress()
-        replay.skip()
+    replay = replay_before(connection, job.network_id, origin, index, progress)
     progress()
     rules = origin.call_block(config.named_fork(fork))
     transaction = block.transactions[index]

@@ -37,7 +37,7 @@ class WorkerProcess:
     def __init__(self, settings: WorkerSettings) -> None:
         """Prepare a worker; `start` starts the process."""
         self._marker = os.memfd_create("marker")
-        os.ftruncate(self._marker, wire.MARKER.size)
+        os.ftruncate(self._marker, wire.MARKER_BYTES)
         weakref.finalize(self, os.close, self._marker)
         self._settings = settings
         self._unread = bytearray()
@@ -137,6 +137,13 @@ class WorkerProcess:
         """The place of the task that is executing, or was when the process died."""
         (place,) = wire.MARKER.unpack(os.pread(self._marker, wire.MARKER.size, 0))
         return place - 1 if place else None
+
+    @property
+    def replays(self) -> tuple[int, int]:
+        """The numbers of replays: those that began from a list, and the others."""
+        data = os.pread(self._marker, wire.REPLAYS.size, wire.MARKER.size)
+        from_lists, by_execution = wire.REPLAYS.unpack(data)
+        return from_lists, by_execution
 
     async def kill(self) -> int | None:
         """Kill the process, even if it is still starting. Return its exit status.

@@ -27,6 +27,7 @@ import orjson
 import psycopg
 
 from evm import kzg
+from nodeapi.chain.listed_state import counts
 from nodeapi.results.spool import SpoolFull, SpoolWriter
 from nodeapi.tracing import wire
 from nodeapi.tracing.alarm import CHECK_SECONDS, Alarm
@@ -81,7 +82,7 @@ class Worker:
         self._socket = connected
         self._connection: psycopg.Connection[Any] | None = None
         self._settings: WorkerSettings
-        self._marker = mmap.mmap(marker, wire.MARKER.size)
+        self._marker = mmap.mmap(marker, wire.MARKER_BYTES)
         self.alarm = Alarm(TaskTimedOut)
         self._tasks = TaskRunner(
             self.alarm, self._take_spool, self._mark, self._progress
@@ -181,12 +182,21 @@ class Worker:
     def _mark(self, place: int) -> None:
         """Note which task is executing, for the service if this process dies."""
         self._marker[: wire.MARKER.size] = wire.MARKER.pack(place + 1)
+        if place < 0:
+            self._count_replays()
+
+    def _count_replays(self) -> None:
+        """Show the service how many replays began from a list, and how many did not."""
+        self._marker[wire.MARKER.size :] = wire.REPLAYS.pack(
+            counts.from_lists, counts.by_execution
+        )
 
     # Traces
 
     def _answer(self, job: TraceJob, descriptor: int) -> tuple[bytes, bytes]:
         begun = time.thread_time()
         kind, rest = self._outcome(job, descriptor)
+        self._count_replays()
         return kind, wire.SECONDS.pack(time.thread_time() - begun) + rest
 
     def _outcome(self, job: TraceJob, descriptor: int) -> tuple[bytes, bytes]:

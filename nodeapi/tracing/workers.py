@@ -30,6 +30,7 @@ class Workers:
         self._settings = settings
         self._released = released
         self._all: set[WorkerProcess] = set()
+        self._replays_of_ended = (0, 0)
         self._retiring: set[asyncio.Task[None]] = set()
 
     @property
@@ -45,6 +46,16 @@ class Workers:
             for worker in self._all
             if worker.pid is not None and worker.executing is not None
         ]
+
+    @property
+    def replays(self) -> tuple[int, int]:
+        """Replays of blocks up to a transaction: those begun from a list, the others."""
+        from_lists, by_execution = self._replays_of_ended
+        for worker in self._all:
+            more_from_lists, more = worker.replays
+            from_lists += more_from_lists
+            by_execution += more
+        return from_lists, by_execution
 
     async def take(self) -> WorkerProcess:
         """Return an idle worker, started if needed. Raises: ServiceUnavailable."""
@@ -112,5 +123,10 @@ class Workers:
             self._released()
 
     async def _end(self, worker: WorkerProcess) -> None:
-        self._all.discard(worker)
+        if worker in self._all:
+            self._all.discard(worker)
+            from_lists, by_execution = self._replays_of_ended
+            more_from_lists, more = worker.replays
+            ended = from_lists + more_from_lists, by_execution + more
+            self._replays_of_ended = ended
         await worker.kill()

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.support import execution_apis
+from nodeapi.chain.sources import BlockFile
+from tests.support import chains, copies, execution_apis, sample
 
 
 def folder() -> Path:
@@ -43,6 +44,17 @@ def answers() -> dict[str, list[dict[str, Any]]]:
             answer = json.loads(line)
             found[answer.pop("method")].append(answer)
     return found
+
+
+def import_with_sample() -> None:
+    """Store the sample chain and the chain of Amsterdam, as networks of these names."""
+    copies.once("with sample", _import_both)
+
+
+def _import_both() -> None:
+    chains.import_blocks("sample", sample.genesis(), sample.raw_blocks())
+    with BlockFile(chain_file()).open() as raw_blocks:
+        chains.import_blocks("amsterdam", genesis(), raw_blocks)
 
 
 def rejected() -> list[dict[str, Any]]:

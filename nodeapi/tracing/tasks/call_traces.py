@@ -37,6 +37,7 @@ from nodeapi.arguments.calls import (
     decode_state_overrides,
 )
 from nodeapi.chain.branches import Branches
+from nodeapi.chain.listed_state import replay_before
 from nodeapi.chain.replay import Origin, Replay
 from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.sending.decoding import decode_submission
@@ -160,7 +161,7 @@ def _state(context: TaskContext) -> BlockState:
 
 
 def before(context: TaskContext, state: BlockState, index: int) -> Replay:
-    """Return the execution of a block up to a transaction, which is not executed.
+    """Return the execution of a block before a transaction.
 
     Raises: TaskFailed; InvalidChainConfig if the block's fork is not supported.
     """
@@ -181,10 +182,7 @@ def before(context: TaskContext, state: BlockState, index: int) -> Replay:
     origin = Origin(
         block, state.fork, state.config, parent.state, state.ancestor_hashes
     )
-    replay = Replay(origin)
-    for _ in range(index):
-        replay.skip()
-    return replay
+    return replay_before(context.connection, context.network_id, origin, index)
 
 
 def _scene(state: BlockState, world: World, arguments: dict[str, Any]) -> _Scene:

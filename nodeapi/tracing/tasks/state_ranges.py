@@ -17,7 +17,8 @@ from evm.state_roots import StateRoots
 from evm.state_trie import slot_key
 from evm.world import World
 from nodeapi.chain.branches import Branches
-from nodeapi.chain.replay import IsGenesis, NotTraceable, Origin, find_origin
+from nodeapi.chain.listed_state import replay_before
+from nodeapi.chain.replay import IsGenesis, NotTraceable, Origin, Replay, find_origin
 from nodeapi.chain.state_reader import CachedState
 from nodeapi.chain.trie_at import TooManyChanges, trie_at
 from nodeapi.tracing.context import (
@@ -66,7 +67,6 @@ def storage_range(context: TaskContext, arguments: Any) -> TaskResult:
     address = Address(bytes.fromhex(arguments["address"]))
     with snapshot(context.connection):
         origin = _origin(context, "no transaction in genesis")
-        world, execution = _begun(origin)
         count, index = len(origin.block.transactions), arguments["index"]
         if not 0 <= index < max(count, 1):
             raise TaskFailed(
@@ -74,12 +74,11 @@ def storage_range(context: TaskContext, arguments: Any) -> TaskResult:
                 f"transaction index {index} out of range for block "
                 f"0x{context.block_hash.hex()}",
             )
-        for transaction in origin.block.transactions[:index]:
-            execution.apply_transaction(transaction)
-        values = _storage(origin, world, address)
+        replay = replay_before(context.connection, context.network_id, origin, index)
+        values = _storage(replay, address)
     start = bytes.fromhex(arguments["start"])
     result = _range(values, start, max(arguments["count"], 0))
-    return TaskResult(result, execution.gas_used)
+    return TaskResult(result, replay.gas_used)
 
 
 def intermediate_roots(context: TaskContext, arguments: Any) -> TaskResult:
@@ -166,14 +165,14 @@ def _begun(origin: Origin) -> tuple[World, BlockExecution]:
     return world, execution
 
 
-def _storage(origin: Origin, world: World, address: Address) -> dict[int, int]:
+def _storage(replay: Replay, address: Address) -> dict[int, int]:
     """Return the slots of an account that are not zero, with their values."""
-    state = origin.state
+    state, parent, fork = replay.state_below, replay.origin.state, replay.origin.fork
     slots = list(state.live_slots(address))
-    if isinstance(state, CachedState):
-        state.fetch((), [(address, slot) for slot in slots])
+    if isinstance(parent, CachedState):
+        parent.fetch((), [(address, slot) for slot in slots])
     values = {slot: state.storage(address, slot) for slot in slots}
-    changes = world.changes(clears_empty_accounts=origin.fork.clears_empty_accounts)
+    changes = replay.world.changes(clears_empty_accounts=fork.clears_empty_accounts)
     values.update(changes.storage.get(address, {}))
     return {slot: value for slot, value in values.items() if value}
 

@@ -14,9 +14,8 @@ from evm.block_access_list import ListedAccount, decode_access_list
 from evm.signatures import keccak
 from evm.tracers.record import unpack
 from networks.models import Network
-from nodeapi.chain.sources import BlockFile
 from nodeapi.models import AccountVersion, BlockAccessList, StorageVersion
-from tests.support import amsterdam, chains, copies, sample
+from tests.support import amsterdam, chains
 
 
 @dataclass
@@ -65,13 +64,7 @@ def put(values: dict[Any, Any], key: object, value: object) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def networks(module_db: None) -> None:
-    copies.once("two chains", import_both)
-
-
-def import_both() -> None:
-    chains.import_blocks("sample", sample.genesis(), sample.raw_blocks())
-    with BlockFile(amsterdam.chain_file()).open() as blocks:
-        chains.import_blocks("amsterdam", amsterdam.genesis(), blocks)
+    amsterdam.import_with_sample()
 
 
 def lists(slug: str) -> dict[int, BlockAccessList]:

@@ -24,7 +24,7 @@ from nodeapi.node import database_conninfo
 from nodeapi.tracing import process
 from nodeapi.tracing.pool import TracePool
 from nodeapi.tracing.process import WorkerProcess
-from nodeapi.tracing.wire import LENGTH, MARKER, WorkerSettings
+from nodeapi.tracing.wire import LENGTH, MARKER_BYTES, WorkerSettings
 from tests.nodeapi.tracing.pools import (
     DEEP,
     GREETINGS,
@@ -234,7 +234,7 @@ def test_a_worker_whose_service_has_gone_says_nothing() -> None:
     settings = WorkerSettings("", memory_bytes=2**30, result_bytes=1).encode()
     service, worker = socket.socketpair()
     marker = os.memfd_create("marker")
-    os.ftruncate(marker, MARKER.size)
+    os.ftruncate(marker, MARKER_BYTES)
     with service, worker, os.fdopen(marker):
         service.sendall(LENGTH.pack(len(settings)) + settings)
         service.shutdown(socket.SHUT_RD)
