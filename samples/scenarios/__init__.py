@@ -38,11 +38,17 @@ __all__ = ["SCENARIOS", "Chain", "Scenario", "branches"]
 Scenario: TypeAlias = Callable[[], Chain]
 
 _BY_FORK: dict[Callable[[str], Chain], tuple[str, ...]] = {
-    recreate_in_one_block: ("constantinople", "istanbul", "shanghai", "cancun"),
+    recreate_in_one_block: (
+        *("constantinople", "istanbul", "shanghai", "cancun"),
+        "amsterdam",
+    ),
     recreate_across_blocks: ("petersburg", "shanghai", "prague"),
-    selfdestruct_heirs: ("constantinople", "london", "shanghai", "cancun", "osaka"),
+    selfdestruct_heirs: (
+        *("constantinople", "london", "shanghai", "cancun", "osaka"),
+        "amsterdam",
+    ),
     failed_creations: ("petersburg", "berlin", "shanghai", "prague"),
-    random_activity: ("istanbul", "london", "shanghai", "cancun", "bpo2"),
+    random_activity: ("istanbul", "london", "shanghai", "cancun", "bpo2", "amsterdam"),
     nested_reverts: ("byzantium", "istanbul", "london", "osaka"),
     write_then_restore: ("byzantium", "constantinople", "istanbul", "london"),
     zeroing: ("frontier", "homestead", "byzantium", "istanbul", "london"),

@@ -318,7 +318,7 @@ TO_CONTRACT = {"to": CONTRACT}
         (
             "debug_traceCall",
             [{**TO_CONTRACT, "gas": "0x1"}, "latest"],
-            (-32000, "tracing failed: intrinsic gas too low: have 1, want 21000"),
+            (-32000, "tracing failed: intrinsic gas too low: have 1, want 15000"),
         ),
         (
             "debug_traceCall",
@@ -362,7 +362,7 @@ TO_CONTRACT = {"to": CONTRACT}
         (
             "trace_call",
             [{**TO_CONTRACT, "gas": "0x1"}, ["trace"]],
-            (-32000, "err: intrinsic gas too low: have 1, want 21000 (supplied gas 1)"),
+            (-32000, "err: intrinsic gas too low: have 1, want 15000 (supplied gas 1)"),
         ),
         ("trace_call", [TO_CONTRACT, ["x"]], (-32000, "unrecognized trace type: x")),
         (
