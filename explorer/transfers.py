@@ -1,7 +1,8 @@
-"""Token transfers of a transaction, as its logs report them.
+"""Transfers of a transaction, as its logs report them.
 
-The contracts choose what they log. A transfer is shown for each log in the form of ERC-20,
-ERC-721 or ERC-1155, even if the contract has moved no tokens.
+From Amsterdam on, the protocol logs every transfer of ether (EIP-7708). Contracts choose
+what they log. A transfer is shown for each log in the form of ERC-20, ERC-721 or ERC-1155,
+even if the contract has moved no tokens.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from abi.decoding import decode_log
 from abi.erc20 import UNKNOWN, Token, shifted
 from abi.selectors import event_of
 from abi.values import Value
+from evm.addresses import SYSTEM_ADDRESS
 from explorer.logs import ReceiptLog
 from legible import words
 
 MAX_TRANSFERS = 100
 """Transfers that a page shows."""
 
+_ETHER = "ether"
+"""In place of a token's standard."""
 _NOBODY = bytes(20)
 """Sender of new tokens, and receiver of destroyed ones."""
 
@@ -33,6 +37,7 @@ class Transfer:
     token: str
     """Address of the contract, with a checksum, as are `sender` and `receiver`."""
     standard: str
+    """Such as `ERC-20`, or `ether`."""
     sender: str
     receiver: str
     kind: str
@@ -45,10 +50,17 @@ class Transfer:
     """Symbol and decimals of an ERC-20 token; UNKNOWN if they were not read."""
 
     @property
+    def is_ether(self) -> bool:
+        """Whether the protocol has logged it."""
+        return self.standard == _ETHER
+
+    @property
     def amount(self) -> str:
         """In whole tokens if the decimals are known; empty for a token of ERC-721."""
         if self.units is None:
             return ""
+        if self.is_ether:
+            return words.ether(self.units)
         if self.name.decimals is None:
             return words.number(self.units)
         return shifted(self.units, self.name.decimals)
@@ -56,7 +68,7 @@ class Transfer:
     @property
     def note(self) -> str:
         """About the unit of an ERC-20 token's amount; may be empty."""
-        if self.units is None or self.token_id:
+        if self.units is None or self.token_id or self.is_ether:
             return ""
         if self.name.decimals is None:
             return "in the smallest unit"
@@ -74,14 +86,16 @@ class Transfers:
     @property
     def contracts(self) -> list[bytes]:
         """The contracts of ERC-20 tokens, each once."""
-        found = (one.contract for one in self.lines if not one.token_id)
+        found = (
+            one.contract for one in self.lines if not one.token_id and not one.is_ether
+        )
         return list(dict.fromkeys(found))
 
     def named(self, tokens: Mapping[bytes, Token]) -> Transfers:
         """Return the transfers with the symbols and decimals of ERC-20 tokens."""
         lines = [
             one
-            if one.token_id
+            if one.token_id or one.is_ether
             else replace(one, name=tokens.get(one.contract, UNKNOWN))
             for one in self.lines
         ]
@@ -93,8 +107,8 @@ class Transfers:
         return any(one.name != UNKNOWN for one in self.lines)
 
 
-def token_transfers(logs: Sequence[ReceiptLog]) -> Transfers:
-    """Return the token transfers that logs report, in their order."""
+def transfers_of(logs: Sequence[ReceiptLog]) -> Transfers:
+    """Return the transfers that logs report, in their order."""
     found = (transfer for log in logs for transfer in _of_log(log))
     shown = list(islice(found, MAX_TRANSFERS))
     return Transfers(shown, next(found, None) is not None)
@@ -111,6 +125,8 @@ def _of_log(log: ReceiptLog) -> Iterator[Transfer]:
     standard = decoded.interfaces[0]
     match standard, decoded.name:
         case "ERC-20", "Transfer":
+            if log.address == SYSTEM_ADDRESS:
+                standard = _ETHER
             yield _transfer(log, standard, values, amount=values["amount"])
         case "ERC-721", "Transfer":
             yield _transfer(log, standard, values, token_id=values["tokenId"])

@@ -30,7 +30,7 @@ from explorer.recorded import Busy, room, shown_calls, shown_changes
 from explorer.responses import private
 from explorer.search import MAX_TEXT, Results, search
 from explorer.summaries import block_facts, fee_recipient, header_fields
-from explorer.transfers import token_transfers
+from explorer.transfers import transfers_of
 from keys.models import User
 from keys.policy import with_own_calls, with_own_scripts
 from legible import words
@@ -189,7 +189,7 @@ def _transaction(
     abis = Abis(network, request.user)
     logs = receipt_logs(found.receipt)
     data = found.input
-    transfers = token_transfers(logs or ())
+    transfers = transfers_of(logs or ())
     abis.read(selectors_in(data) | topics_of(logs or ()))
     context = {
         "network": network,

@@ -75,7 +75,7 @@ def test_an_anonymous_visitor_finds_a_payment(context: BrowserContext) -> None:
     page.get_by_role("row").filter(has_text="transfer").first.get_by_role(
         "link"
     ).first.click()
-    expect(page.get_by_role("heading", name="Token transfers")).to_be_visible()
+    expect(page.get_by_role("heading", name="Transfers", exact=True)).to_be_visible()
     expect(page.get_by_text("25,000,000,000,000,000,000").first).to_be_visible()
     expect(page.locator("#access")).to_contain_text("need an API key that may trace")
     assert page.locator("#calls").count() == 0

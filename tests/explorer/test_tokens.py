@@ -11,9 +11,12 @@ import pytest
 from eth_typing import Address
 
 from abi.addresses import checksummed
+from abi.encoding import topic
 from abi.erc20 import UNKNOWN, Token
+from evm.addresses import SYSTEM_ADDRESS
 from explorer.erc20 import PAGE_SECONDS, TokenReader
-from explorer.transfers import Transfer
+from explorer.logs import ReceiptLog
+from explorer.transfers import Transfer, transfers_of
 from jsonrpc.later import Later
 from keys.models import User
 from networks.models import Network
@@ -208,6 +211,20 @@ def test_amount_of_each_token_has_its_unit(
 ) -> None:
     transfer = Transfer(NAMED, "", "", "", "", "", units, token_id, name)
     assert (transfer.amount, transfer.note) == shown
+
+
+def test_transfer_that_the_protocol_logs_is_of_ether() -> None:
+    words = bytes(12) + b"\xa1" * 20, bytes(12) + b"\xb2" * 20
+    topics = (topic("Transfer(address,address,uint256)"), *words)
+    logs = [
+        ReceiptLog(address, topics, (2 * 10**18).to_bytes(32, "big"), 0)
+        for address in (SYSTEM_ADDRESS, NAMED)
+    ]
+    found = transfers_of(logs)
+    assert found.contracts == [NAMED]
+    ether, token = found.named({}).lines
+    assert (ether.is_ether, ether.amount, ether.note) == (True, "2 ether", "")
+    assert not token.is_ether
 
 
 def test_page_shows_amounts_beside_addresses(live: Live, transfer: bytes) -> None:

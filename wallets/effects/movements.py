@@ -2,7 +2,7 @@
 
 A contract may emit logs that do not correspond to what it has done.
 Source: ERC-20, ERC-721, ERC-1155; WETH9 for Deposit and Withdrawal; execution-apis
-    src/eth/execute.yaml for the logs of ether
+    src/eth/execute.yaml and EIP-7708 for the logs of ether
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from evm.addresses import SYSTEM_ADDRESS
 from wallets.effects.words import array_at, numbers, to_address, topic
 
 ETHER = "0x" + "ee" * 20
-"""The address of logs that eth_simulateV1 adds for transfers of ether."""
+"""The address of logs that eth_simulateV1 adds for transfers of ether before Amsterdam."""
 
 NOWHERE = "0x" + "00" * 20
 """The zero address: sender of new tokens, and receiver of destroyed ones."""
+
+_PROTOCOL = "0x" + SYSTEM_ADDRESS.hex()
+"""The address of the protocol's logs of transfers of ether, from Amsterdam on."""
 
 _TRANSFER = topic("Transfer(address,address,uint256)")
 _SINGLE = topic("TransferSingle(address,address,address,uint256,uint256)")
@@ -90,6 +94,7 @@ def _read(log: Mapping[str, Any]) -> Iterator[Movement | Allowance]:
     match topics[0], len(indexed), len(data):
         case (topic0, 2, 1) if topic0 == _TRANSFER:
             sender, receiver = map(to_address, indexed)
+            token = ETHER if token == _PROTOCOL else token
             yield Movement(token, sender, receiver, data[0])
         case (topic0, 3, 0) if topic0 == _TRANSFER:
             sender, receiver = map(to_address, indexed[:2])

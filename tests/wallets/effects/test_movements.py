@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from wallets.effects.movements import NOWHERE, Allowance, Movement, read_logs
+from wallets.effects.movements import ETHER, NOWHERE, Allowance, Movement, read_logs
 from wallets.effects.words import address_word, number_word, topic
 
 A, B, C, TOKEN = ("0x" + pair * 20 for pair in ("a1", "b2", "c3", "70"))
@@ -45,6 +45,11 @@ def test_transfers_of_each_standard():
         Movement(TOKEN, NOWHERE, A, 9),
         Movement(TOKEN, A, NOWHERE, 9),
     ]
+
+
+def test_transfer_that_the_protocol_logs_is_of_ether():
+    of_ether = {**log(TRANSFER, [A, B], 5), "address": "0x" + "f" * 39 + "e"}
+    assert movements(of_ether) == [Movement(ETHER, A, B, 5)]
 
 
 def test_later_allowance_replaces_an_earlier_one():
