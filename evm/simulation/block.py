@@ -89,17 +89,22 @@ class CallBlock:
         """
         number = _either(overrides.number, self.number)
         timestamp = _either(overrides.time, self.timestamp)
+        block = self
         if overrides.fork is None:
-            block = self._at(number, timestamp, overrides.prev_randao is not None)
+            merges = overrides.prev_randao is not None
+            fork, is_merged = self._fork_at(number, timestamp, merges)
         else:
-            block = self.under(self.config.named_fork(overrides.fork))
+            fork = self.config.named_fork(overrides.fork)
+            block, is_merged = self.under(fork), fork.is_merged
         hashes = self.ancestor_hashes
         if number != self.number:
             hashes = _Shifted(hashes, number - self.number)
         return replace(
             block,
+            fork=fork,
             number=number,
             timestamp=timestamp,
+            is_merged=is_merged,
             coinbase=_either(overrides.fee_recipient, self.coinbase),
             gas_limit=_either(overrides.gas_limit, self.gas_limit),
             difficulty=_either(overrides.difficulty, self.difficulty),
@@ -110,18 +115,18 @@ class CallBlock:
             ancestor_hashes=hashes,
         )
 
-    def _at(self, number: int, timestamp: int, is_merged: bool) -> CallBlock:
-        """Return the block with the fork of another place.
+    def _fork_at(self, number: int, timestamp: int, merges: bool) -> tuple[Fork, bool]:
+        """Return the fork of another place, and whether the block is merged there.
 
-        is_merged: whether it is a merged block there, although it is none itself.
+        merges: whether it is merged although it is not at its own place.
 
         Raises: UnsupportedFork.
         """
         fork = self.config.fork_at(number, timestamp, is_merged=False)
-        is_merged = (self.is_merged or is_merged) and fork.has_base_fee
+        is_merged = (self.is_merged or merges) and fork.has_base_fee
         if is_merged:
             fork = self.config.fork_at(number, timestamp, is_merged)
-        return replace(self, fork=fork, is_merged=is_merged)
+        return fork, is_merged
 
     def under(self, fork: Fork) -> CallBlock:
         """Return the block with the rules of another fork.

@@ -32,8 +32,8 @@ from nodeapi.schemas.values import BLOCK_PARAMETER
 
 _NEWEST = FORKS[-1].name
 _TIMEOUTS = 4
-"""Timeouts of traces that a comparison may take: it also executes the transactions of the
-block before the one that it compares."""
+"""Timeouts of traces that a comparison may take: it executes twice, and in a block without a
+stored access list also the transactions before."""
 
 
 def call_or_hash(value: Any) -> AskedCall | bytes:
