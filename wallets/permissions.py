@@ -97,6 +97,7 @@ _GROUPS = {
     "eth_capabilities": Group.READ,
     "eth_config": Group.READ,
     "eth_createAccessList": Group.READ,
+    "eth_fillTransaction": Group.READ,
     "eth_getAccount": Group.READ,
     "eth_getAccountInfo": Group.READ,
     "eth_getBlockReceipts": Group.READ,

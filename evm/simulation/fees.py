@@ -18,7 +18,7 @@ BASE_FEE_FACTOR = 2
 
 
 def has_fees(arguments: CallArguments) -> bool:
-    """Return whether a fee is given. Otherwise `fill_fees` leaves all of them at zero."""
+    """Return whether a fee is given."""
     fees = (
         arguments.gas_price,
         arguments.max_fee_per_gas,
@@ -30,9 +30,7 @@ def has_fees(arguments: CallArguments) -> bool:
 
 def needs_tip(arguments: CallArguments) -> bool:
     """Return whether `fill_fees` uses its tip."""
-    has_price = arguments.gas_price is not None
-    has_tip = arguments.max_priority_fee_per_gas is not None
-    return has_fees(arguments) and not has_price and not has_tip
+    return arguments.gas_price is None and arguments.max_priority_fee_per_gas is None
 
 
 def fill_fees(arguments: CallArguments, block: CallBlock, tip: int) -> None:
@@ -40,8 +38,6 @@ def fill_fees(arguments: CallArguments, block: CallBlock, tip: int) -> None:
 
     Raises: InvalidCall.
     """
-    if not has_fees(arguments):
-        return
     if arguments.max_fee_per_blob_gas == 0:
         raise InvalidCall("maxFeePerBlobGas, if specified, must be non-zero")
     if (

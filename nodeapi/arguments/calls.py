@@ -121,6 +121,17 @@ def decode_call(value: Any) -> CallArguments:
     return CallArguments(**found)
 
 
+def contradicts_itself(value: Any) -> bool:
+    """Return whether the call has two kinds of data that differ. Raises: ValueError."""
+    found = decode_fields(value, _CALL, _CALL_FIELDS)
+    return "data" in found and found.get("input", found["data"]) != found["data"]
+
+
+def has_blobs(value: Any) -> bool:
+    """Return whether the blobs themselves are given. Raises: ValueError."""
+    return "blobs" in decode_fields(value, _CALL, _CALL_FIELDS)
+
+
 def encode_call(call: CallArguments) -> dict[str, Any]:
     """Return the arguments as `decode_call` reads them; equal ones are equal JSON."""
     found: dict[str, Any] = {}

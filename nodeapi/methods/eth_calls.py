@@ -13,7 +13,7 @@ from django.conf import settings
 from eth_typing import Address
 
 from evm.simulation.arguments import CallArguments
-from evm.simulation.fees import needs_tip
+from evm.simulation.fees import has_fees, needs_tip
 from jsonrpc.errors import RpcError
 from jsonrpc.later import Later
 from jsonrpc.params import Param
@@ -200,7 +200,7 @@ async def create_access_list(
     block_hash = await context.store.state_hash(network_id, block)
     arguments = call_task(asked, state_overrides, None)
     arguments["tip"] = 0
-    if needs_tip(asked.arguments):
+    if has_fees(asked.arguments) and needs_tip(asked.arguments):
         arguments["tip"] = await context.store.suggested_tip(network_id)
     return await run_task(context, "access_list", block_hash, arguments)
 

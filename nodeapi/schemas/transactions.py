@@ -54,5 +54,36 @@ TRANSACTION = component(
     ),
 )
 
+FILLED_TRANSACTION = object_with(
+    {
+        "raw": DATA,
+        "tx": object_with(
+            {
+                "type": QUANTITY,
+                "chainId": QUANTITY,
+                "nonce": QUANTITY,
+                "to": or_null(ADDRESS),
+                "gas": QUANTITY,
+                "gasPrice": or_null(QUANTITY),
+                "maxPriorityFeePerGas": or_null(QUANTITY),
+                "maxFeePerGas": or_null(QUANTITY),
+                "maxFeePerBlobGas": QUANTITY,
+                "value": QUANTITY,
+                "input": DATA,
+                "accessList": ACCESS_LIST,
+                "blobVersionedHashes": array_of(HASH32),
+                "authorizationList": array_of(AUTHORIZATION),
+                "v": QUANTITY,
+                "r": QUANTITY,
+                "s": QUANTITY,
+                "yParity": QUANTITY,
+                "hash": HASH32,
+            },
+            optional="chainId maxFeePerBlobGas accessList blobVersionedHashes "
+            "authorizationList yParity",
+        ),
+    }
+)
+
 TRANSACTIONS = array_of(TRANSACTION)
 TRANSACTION_OR_NULL = or_null(TRANSACTION)

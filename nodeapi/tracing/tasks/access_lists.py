@@ -22,7 +22,7 @@ from evm.simulation.arguments import (
     call_message,
 )
 from evm.simulation.checks import CallRejected
-from evm.simulation.fees import fill_fees
+from evm.simulation.fees import fill_fees, has_fees
 from evm.simulation.overrides import InvalidOverride, apply_state_overrides
 from evm.simulation.world import WrappingWorld
 from evm.transactions import ACCESS_LIST
@@ -52,7 +52,8 @@ def access_list(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
         block, world = state.call_block, WrappingWorld(state.state)
         # geth does not know the precompiled contracts here, hence none can be moved.
         apply_state_overrides(world, decode_state_overrides(arguments.get("state")), {})
-        fill_fees(asked, block, arguments["tip"])
+        if has_fees(asked):  # otherwise gas costs nothing
+            fill_fees(asked, block, arguments["tip"])
         if asked.nonce is None:
             asked.nonce = world.get_nonce(asked.sender or ZERO_ADDRESS)
         call = call_message(

@@ -1,8 +1,13 @@
-"""Methods that return block access lists, before and from Amsterdam on."""
+"""Block access lists before and from Amsterdam on, and transactions that are filled.
+
+`vectors/filled_transactions/` has geth 1.17.10's answers after the same blocks.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +20,7 @@ from tests.support import amsterdam, chains
 from tests.support.live import Api, live_service, request
 
 HEAD = 34
+VECTORS = Path(__file__).parents[1] / "vectors" / "filled_transactions" / "geth.jsonl"
 
 
 @pytest.fixture(scope="module")
@@ -106,3 +112,20 @@ def test_block_parameters(api: Api, method: str) -> None:
         assert ask(api, method, name)["result"] == expected
     assert ask(api, method, hex(HEAD + 1))["result"] is None
     assert ask(api, method, f"0x{'12' * 32}")["result"] is None
+
+
+def test_transactions_are_filled_as_geth_fills_them(api: Api) -> None:
+    wrong = []
+    for line in VECTORS.read_text().splitlines():
+        expected = json.loads(line)
+        call = expected.pop("call")
+        answer = ask(api, "eth_fillTransaction", call)
+        found = {key: answer[key] for key in ("result", "error") if key in answer}
+        if found != expected:
+            wrong.append((call, found, expected))
+    assert not wrong
+
+
+def test_blobs_are_not_filled(api: Api) -> None:
+    answer = ask(api, "eth_fillTransaction", {"to": f"0x{'12' * 20}", "blobs": []})
+    assert answer["error"]["message"].startswith('"blobs" is not supported')
