@@ -20,6 +20,7 @@ from evm.hexadecimal import to_hex
 from explorer import rows
 from explorer.abis import Abis
 from explorer.access import admitted, admitted_networks, login_unless_public
+from explorer.access_lists import find_list, gas_of, shown_list
 from explorer.accounts import Cursor, find_account, parse_cursor, transactions
 from explorer.arguments import MAX_LINES, call_text
 from explorer.calls import MAX_LOGS
@@ -124,16 +125,20 @@ def _block(request: HttpRequest, network: Network, found: Block | None) -> HttpR
     parent, children = rows.relatives(found)
     head = bytes(found.document[: found.transactions_offset])
     tags = tags_of(network)
+    listed, facts = find_list(found), block_facts(head)
+    if gas := gas_of(listed):
+        facts[1:1] = [("execution gas", gas.execution), ("state gas", gas.state)]
     context = {
         "network": network,
         "found": found,
+        "access_list": shown_list(listed, found.transaction_count),
         "state": tags.state(found.number, is_canonical=found.is_canonical),
         "canonical_hash": _canonical_hash(network, found),
         "block_hash": to_hex(found.hash),
         "parent_hash": to_hex(found.parent_hash),
         "moment": moment(found.timestamp),
         "miner": fee_recipient(head),
-        "facts": block_facts(head),
+        "facts": facts,
         "fields": header_fields(head),
         "parent": parent,
         "children": children,
@@ -198,6 +203,7 @@ def _transaction(
         "canonical_hash": _canonical_hash(network, found.block),
         "included": None if is_canonical else rows.including_block(network, name),
         "moment": moment(found.block.timestamp),
+        "gas": gas_of(find_list(found.block), recorded.index),
         "transaction": found.summary,
         "call": call_text(data, found.to, abis.of, MAX_LINES) if found.to else None,
         "input": words.hexadecimal(data),
