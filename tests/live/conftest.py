@@ -26,6 +26,8 @@ class Followed:
     service: Service
     mirror: Mirror
     traffic: Traffic
+    first_head: int
+    """The service's newest block when it began to follow."""
 
 
 @pytest.fixture(scope="session")
@@ -51,7 +53,7 @@ def followed(
         upstreams = [geth.socket_url, geth.url]
         log = folder / "service.log"
         with serving(geth.genesis(), upstreams, log) as service:
-            traffic = Traffic(service, geth)
+            traffic, first_head = Traffic(service, geth), service.head()
             with closing(Mirror(service.socket_url)) as mirror:
                 traffic.prepare()
-                yield Followed(geth, service, mirror, traffic)
+                yield Followed(geth, service, mirror, traffic, first_head)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,6 +22,8 @@ DEVELOPER_BALANCE = 2**256 - 9
 DEVELOPER_KEY = "0xb71c71a67e1177ad4e901695e1b4b9ee17ae16c6668d313eac2f96dbcda3f291"
 """The account of every `geth --dev`. geth's sources publish its private key."""
 
+AMSTERDAM_SECONDS = 60
+"""Time from a geth's first start to Amsterdam: the service follows it by then."""
 _GENESIS_TIME = 1_700_000_000
 """Timestamp of anvil's genesis block."""
 
@@ -118,7 +121,8 @@ def batch(
 class Geth(Node):
     """`geth --dev --dev.period 1`, over HTTP and WebSocket, with an archive of states.
 
-    Its genesis lacks Bogota, which geth's own one has and Portcullis does not support.
+    Its genesis has Amsterdam a little later, instead of Bogota from the beginning, which
+    is geth's own one.
     """
 
     def __init__(self, binary: str, folder: Path) -> None:
@@ -126,6 +130,7 @@ class Geth(Node):
         self._binary = binary
         self._storage = ("--datadir", str(folder / "data"), "--state.scheme", "hash")
         self._ports = free_port(), free_port()
+        self.amsterdam_time = int(time.time()) + AMSTERDAM_SECONDS
         self.socket_url = f"ws://127.0.0.1:{self._ports[0]}"
 
     def command(self) -> list[str]:
@@ -167,6 +172,7 @@ class Geth(Node):
         """Return genesis.json with the developer's account, which geth omits."""
         genesis: dict[str, Any] = json.loads(self._run("--dev", "dumpgenesis"))
         del genesis["config"]["bogotaTime"]
+        genesis["config"]["amsterdamTime"] = self.amsterdam_time
         genesis["alloc"][DEVELOPER[2:]] = {"balance": hex(DEVELOPER_BALANCE)}
         return genesis
 

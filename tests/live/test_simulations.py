@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from evm.rules.forks import OSAKA
+from evm.rules.forks import AMSTERDAM
 from networks.models import Network
 from networks.services import configure_network
 from tests.golden.chains import CHAINS
@@ -63,7 +63,7 @@ def outcome(both: Both, params: list[Any]) -> tuple[dict[str, Any], dict[str, An
 
 
 def test_random_simulations_are_geths(both: Both, live_blocks: int) -> None:
-    choose, payloads = random.Random(SEED), RandomPayloads(SEED, OSAKA)
+    choose, payloads = random.Random(SEED), RandomPayloads(SEED, AMSTERDAM)
     kinds: Counter[Any] = Counter()
     for _ in range(live_blocks):
         base = hex(choose.choice([both.blocks, choose.randrange(both.blocks + 1)]))

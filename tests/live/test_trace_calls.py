@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from evm.rules.fork import Fork
-from evm.rules.forks import OSAKA
+from evm.rules.forks import AMSTERDAM
 from networks.models import Network
 from networks.services import configure_network
 from tests.golden.chains import CHAINS
@@ -110,7 +110,7 @@ class RandomCalls:
 
 
 def test_random_calls_have_geths_traces(both: Both, live_blocks: int) -> None:
-    calls = RandomCalls(SEED, OSAKA, both.transactions)
+    calls = RandomCalls(SEED, AMSTERDAM, both.transactions)
     kinds: Counter[str] = Counter()
     for _ in range(2 * live_blocks):
         params = calls.params()

@@ -102,7 +102,7 @@ class Traffic:
             self.receipt(each)
         token = self._accounts["token"]
         deployed = {
-            name: self.send(token, data=contract(name).init_code(data), gas=3_000_000)
+            name: self.send(token, data=contract(name).init_code(data), gas=5_000_000)
             for name, data in codes.items()
         }
         for name, each in deployed.items():
@@ -118,7 +118,7 @@ class Traffic:
 
     def sign(self, account: LocalAccount, **fields: Any) -> bytes:
         """Return a signed transaction, by default one of EIP-1559."""
-        transaction = {"chainId": self.chain_id, "gas": 200_000, "value": 0, **fields}
+        transaction = {"chainId": self.chain_id, "gas": 500_000, "value": 0, **fields}
         if "nonce" not in transaction:
             transaction["nonce"] = self.nonce(account)
         if "gasPrice" not in transaction:
@@ -210,9 +210,9 @@ class Traffic:
         ]
         sender = self._accounts["token"]
         for name, data in (calls[number % 9], calls[(number + 4) % 9]):
-            yield self.send(sender, to=self._contracts[name], data=data, gas=900_000)
+            yield self.send(sender, to=self._contracts[name], data=data, gas=1_500_000)
         if number % 5 == 0:
-            yield self.send(sender, data=contract("slots").init_code(), gas=3_000_000)
+            yield self.send(sender, data=contract("slots").init_code(), gas=5_000_000)
 
     def _failures(self, number: int) -> Iterator[str]:
         sender = self._accounts["faulty"]
