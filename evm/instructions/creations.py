@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evm.addresses import contract_address, salted_contract_address
-from evm.frame_errors import OutOfGas, StackUnderflow, WriteProtection
+from evm.frame_errors import OutOfGas, StackUnderflow
 from evm.instructions.calls import BALANCE, DEPTH
 from evm.memory import range_cost
 from evm.message import Message
@@ -31,7 +31,7 @@ def _init_code_cost(frame: Frame, word_gas: int) -> int:
 
     word_gas: price of each word.
     """
-    if frame.message.is_static and frame.prices.state is not None:
+    if frame.message.is_static:
         raise OutOfGas("write protection")
     start, size = frame.stack[-2:-4:-1]
     memory, limit = range_cost(frame.memory, start, size), frame.fork.max_init_code_size
@@ -90,10 +90,6 @@ def _create(frame: Frame, name: str) -> None:
         address = salted_contract_address(creator, values[-4], code)
     else:
         address = contract_address(creator, nonce)
-    if own.is_static:
-        # geth's tracers know the address of a forbidden creation, too.
-        frame.note_creation(address)
-        raise WriteProtection
     value, state_prices, state_gas = values[-1], frame.prices.state, 0
     if state_prices is not None:
         # geth's tracers know it, even if the creation can't begin.

@@ -126,18 +126,16 @@ def test_kinds_of_calls_have_their_caller_code_and_value(fork: str) -> None:
 @pytest.mark.parametrize("fork", BYZANTIUM)
 def test_a_static_call_has_no_value_and_may_write_nothing(fork: str) -> None:
     wrapped, plain = "out of gas: write protection", "write protection"
-    # Before Amsterdam, geth checks this after the gas was charged.
-    created = wrapped if fork == "amsterdam" else plain
     writes = {
         push(1) + push(0) + b"\x55": wrapped,
-        push(0) * 3 + b"\xf0": created,
+        push(0) * 3 + b"\xf0": wrapped,
         push(0) + b"\xff": wrapped,
         call_to(NOBODY, value=1): wrapped,
         push(0) * 2 + b"\xa0": plain,
         push(0) * 6 + b"\xa4": plain,
     }
     if since(fork, "constantinople"):
-        writes[push(0) * 4 + b"\xf5"] = created
+        writes[push(0) * 4 + b"\xf5"] = wrapped
     if since(fork, "cancun"):
         writes[push(0) * 2 + b"\x5d"] = plain
     for write, error in writes.items():
