@@ -143,6 +143,10 @@ class ChainBuilder:
                 self._spent_nonces[authority] += 1
         return transaction
 
+    def add(self, transaction: Transaction) -> None:
+        """Add a signed transaction to the next block."""
+        self._pending.append(transaction)
+
     def deploy(
         self, sender: Signer, init_code: bytes, **options: Unpack[TransactionOptions]
     ) -> Address:

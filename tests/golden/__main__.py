@@ -15,7 +15,7 @@ from typing import Any
 from tests.golden import recording
 from tests.golden.chains import CHAINS, Chain
 from tests.golden.geth import VERSION, Geth, GethError, find_geth, running_geth
-from tests.golden.parts import PARTS
+from tests.golden.parts import PARTS, parts_of
 
 
 def main() -> None:
@@ -51,10 +51,10 @@ def _record(binary: str, name: str, chain: Chain) -> None:
             raise GethError(
                 f"geth's newest block of {name} is {head}, not {chain.head}"
             )
-        for part, calls_to in PARTS.items():
+        for part in parts_of(name):
             recorded = [
                 recording.Recorded(call, _response(geth, call))
-                for call in calls_to(chain)
+                for call in PARTS[part](chain)
             ]
             result = recording.Recording(VERSION, head, recorded)
             is_new = recording.write(name, part, result)

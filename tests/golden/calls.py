@@ -118,8 +118,9 @@ def calls_to(chain: Chain) -> Iterator[Call]:
         yield from _block(block)
         yield from _traces(block)
     yield from _storage(chain)
-    yield from by_tag(_KINDS, len(chain.blocks))
-    yield from malformed(_KINDS, chain.blocks)
+    if chain.is_general:
+        yield from by_tag(_KINDS, len(chain.blocks))
+        yield from malformed(_KINDS, chain.blocks)
 
 
 def _block(block: Block) -> Iterator[Call]:

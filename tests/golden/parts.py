@@ -29,3 +29,21 @@ GROUPS = (
     *(*execution_calls.GROUPS, *proof_calls.GROUPS, *simulation_calls.GROUPS),
 )
 """The groups that responses are compared in."""
+
+SOME_PARTS = ("blocks", "executions")
+"""Those of a chain that is not general."""
+SOME_GROUPS = tuple(
+    group
+    for group in (*calls.GROUPS, *execution_calls.GROUPS)
+    if group not in ("by tag", "malformed")
+)
+
+
+def parts_of(chain: str) -> tuple[str, ...]:
+    """Return the parts that are recorded of a chain."""
+    return SOME_PARTS if chain == "amsterdam" else tuple(PARTS)
+
+
+def groups_of(chain: str) -> tuple[str, ...]:
+    """Return the groups that are recorded of a chain."""
+    return SOME_GROUPS if chain == "amsterdam" else GROUPS

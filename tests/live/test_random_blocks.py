@@ -22,9 +22,10 @@ from tests.golden.geth import GethError, running_geth
 from tests.golden.options import EXECUTED
 from tests.live import programs
 from tests.live.comparing import Comparison
-from tests.live.random_blocks import FIRST_OF_AMSTERDAM, RandomChain, build
+from tests.live.random_chain import RandomChain, build
 from tests.support import chains
 from tests.support.live import live_service
+from tests.support.random_blocks import FIRST_OF_AMSTERDAM
 
 SEED = int(os.environ.get("LIVE_SEED", "1"))
 EXECUTED_EVERY = 8

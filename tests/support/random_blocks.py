@@ -1,4 +1,4 @@
-"""Random blocks of Amsterdam, which geth builds and seals.
+"""The contents of random blocks of Amsterdam.
 
 The transactions call, create, store, clear, destroy, delegate and run out of gas. The
 state lives on from block to block.
@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from hashlib import sha256
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from eth_typing import Address, Hash32
 
 from evm import rlp
-from evm.blocks import decode_block
+from evm.blocks import Withdrawal
 from evm.intrinsic import floor_gas, intrinsic_gas
 from evm.requests import BUILDER_QUEUES, QUEUES
 from evm.rules.forks import AMSTERDAM, OSAKA
@@ -39,7 +38,6 @@ from samples.schedules import (
     make_genesis,
 )
 from samples.signers import Signer, create_address
-from tests.golden.geth import Geth, exported, running_geth
 from tests.support.executed import ETHER, SENDER
 from tests.support.random_arguments import text, word
 from tests.support.random_calls import (
@@ -79,7 +77,7 @@ _INFINITY = b"\xc0" + bytes(47)
 _BLOB_HASH = Hash32(b"\x01" + sha256(_INFINITY).digest()[1:])
 
 
-def _network_form(transaction: Transaction) -> bytes:
+def network_form(transaction: Transaction) -> bytes:
     """Return the form with a sidecar of version 1, if there are blobs (EIP-7594)."""
     count = len(transaction.blob_versioned_hashes)
     if not count:
@@ -88,6 +86,16 @@ def _network_form(transaction: Transaction) -> bytes:
     proofs: list[rlp.Item] = [_INFINITY] * (CELLS_PER_BLOB * count)
     payload = rlp.decode(transaction.raw[1:])
     return transaction.raw[:1] + rlp.encode([payload, *parts, proofs])
+
+
+class Attributes(NamedTuple):
+    """What a block contains besides its transactions."""
+
+    timestamp: int
+    coinbase: Address
+    mix_hash: Hash32
+    withdrawals: list[Withdrawal]
+    parent_beacon_root: Hash32
 
 
 class RandomBlocks:
@@ -128,28 +136,19 @@ class RandomBlocks:
         made = make_genesis(chain_id=CHAIN_ID, first_blocks=first_blocks, alloc=alloc)
         return {**made, "gasLimit": hex(GAS_LIMIT), "difficulty": "0x0"}
 
-    def attributes(self, number: int) -> dict[str, Any]:
-        """Return the payload attributes of block `number`."""
+    def attributes(self, number: int) -> Attributes:
+        """Return what else block `number` contains."""
         choose = self._choose
-        made: dict[str, Any] = {
-            "timestamp": hex(GENESIS_TIME + SECONDS_PER_BLOCK * number),
-            "prevRandao": text(choose.randbytes(32)),
-            "suggestedFeeRecipient": text(self._place()),
-            "withdrawals": [
-                {
-                    "index": hex(index),
-                    "validatorIndex": "0x1",
-                    "address": text(self._place()),
-                    "amount": hex(choose.choice([0, 1, 10**9])),
-                }
-                for index in range(choose.choice([0, 0, 1, 3]))
+        return Attributes(
+            GENESIS_TIME + SECONDS_PER_BLOCK * number,
+            self._place(),
+            Hash32(choose.randbytes(32)),
+            [
+                Withdrawal(n, 1, self._place(), choose.choice([0, 1, 10**9]))
+                for n in range(choose.choice([0, 0, 1, 3]))
             ],
-            "parentBeaconBlockRoot": text(choose.randbytes(32)),
-        }
-        if number >= FIRST_OF_AMSTERDAM:
-            made["slotNumber"] = hex(7 * number + choose.randrange(7))
-            made["targetGasLimit"] = hex(GAS_LIMIT)
-        return made
+            Hash32(choose.randbytes(32)),
+        )
 
     def transactions(self, number: int) -> list[Transaction]:
         """Return the transactions of block `number`. Their gas limits fit into it."""
@@ -276,49 +275,3 @@ class RandomBlocks:
             signed = authority.authorize(chain_id, target, nonce)
             made.append(replace(signed, r=1) if choose.random() < 0.05 else signed)
         return made
-
-
-@dataclass
-class RandomChain:
-    """Blocks that geth has built, and how many of what."""
-
-    genesis: dict[str, Any]
-    raw: list[bytes] = field(default_factory=list)
-    """Blocks after the genesis, without access lists."""
-    exported: bytes = b""
-    """The output of `geth export`: from Amsterdam on, with access lists."""
-    refused: list[str] = field(default_factory=list)
-    """geth's reasons for refusing a block, whose number then has another one."""
-
-
-def build(binary: str, folder: Path, seed: int, blocks: int) -> RandomChain:
-    """Let geth build a random chain. folder: empty, for geth's files."""
-    chain = RandomChain(RandomBlocks.genesis(seed))
-    apis = "eth,debug,testing"
-    with running_geth(binary, chain.genesis, b"", folder, apis=apis) as geth:
-
-        def nonce(address: Address) -> int:
-            return int(
-                _result(geth, "eth_getTransactionCount", text(address), "latest"), 16
-            )
-
-        maker = RandomBlocks(seed, nonce)
-        while len(chain.raw) < blocks:
-            number = len(chain.raw) + 1
-            made = [text(_network_form(each)) for each in maker.transactions(number)]
-            attributes = maker.attributes(number)
-            answer = geth.call("testing_commitBlockV1", [attributes, made, None])
-            if "error" in answer:
-                chain.refused.append(answer["error"]["message"])
-                continue
-            raw = bytes.fromhex(_result(geth, "debug_getRawBlock", hex(number))[2:])
-            assert text(decode_block(raw).header.hash) == answer["result"]
-            chain.raw.append(raw)
-    chain.exported = exported(binary, folder)
-    return chain
-
-
-def _result(geth: Geth, method: str, *params: Any) -> Any:
-    answer = geth.call(method, list(params))
-    assert "error" not in answer, answer
-    return answer["result"]
