@@ -1,0 +1,134 @@
+"""Calls by the rules of other forks, compared with geths whose genesis has these forks.
+
+The service has the blocks of Amsterdam, whose genesis has Osaka. Each geth has only block 0,
+with the same accounts. The calls are the transactions of all blocks, on block 0.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodeapi.chain.sources import BlockFile
+from tests.golden.geth import GethError, running_geth
+from tests.live import programs
+from tests.nodeapi.test_trace_calls_live import call_of
+from tests.support import amsterdam, chains
+from tests.support.live import Api, live_service
+
+LAST_KEYS = {
+    "amsterdam": "amsterdamTime",
+    "osaka": "bpo2Time",
+    "prague": "pragueTime",
+    "cancun": "cancunTime",
+    "shanghai": "shanghaiTime",
+}
+"""The last key of a genesis that has a fork."""
+TIME_KEYS = (
+    *("shanghaiTime", "cancunTime", "pragueTime", "osakaTime", "bpo1Time", "bpo2Time"),
+    "amsterdamTime",
+)
+FEES = ("gasPrice", "maxFeePerGas", "maxPriorityFeePerGas", "maxFeePerBlobGas")
+
+NO_CODE_HASH = {"codeHash": f"0x{'00' * 32}"}
+"""What geth shows for accounts that a call has only touched."""
+STATIC_CREATION = "out of gas: write protection"
+"""geth's text for a creation in a static call before Amsterdam."""
+
+
+@pytest.fixture(scope="module")
+def api(live_blocks: int, module_db: None) -> Iterator[Api]:
+    with BlockFile(amsterdam.chain_file()).open() as blocks:
+        chains.import_blocks("amsterdam", amsterdam.genesis(), blocks)
+    with live_service() as live, live.api(key=live.new_key(may_trace=True)) as api:
+        yield api
+
+
+@pytest.fixture(scope="module")
+def calls(api: Api) -> list[dict[str, Any]]:
+    """Return a free call for each transaction, with more gas than it had."""
+    head = int(api.result("eth_blockNumber"), 16)
+    found = []
+    for number in range(1, head + 1):
+        block = api.result("eth_getBlockByNumber", hex(number), True)
+        for transaction in block["transactions"]:
+            call = call_of(transaction)
+            for name in (*FEES, "nonce"):
+                call.pop(name, None)
+            call["gas"] = hex(min(3 * int(call["gas"], 16), 50_000_000))
+            found.append(call)
+    return found
+
+
+def genesis_of(fork: str) -> dict[str, Any]:
+    """Return the genesis of Amsterdam's blocks with a fork from block 0 on."""
+    genesis: dict[str, Any] = copy.deepcopy(amsterdam.genesis())
+    config = genesis["config"]
+    last = TIME_KEYS.index(LAST_KEYS[fork])
+    for place, key in enumerate(TIME_KEYS):
+        config.pop(key)
+        if place <= last:
+            config[key] = 0
+    schedule = config.pop("blobSchedule")
+    kept = {name: schedule[name] for name in schedule if f"{name}Time" in config}
+    if kept:
+        config["blobSchedule"] = kept
+    return genesis
+
+
+def answer(response: dict[str, Any]) -> Any:
+    """Return what has to be equal of a response."""
+    if "error" in response:
+        return response["error"]["message"]
+    result = response["result"]
+    if "post" in result:
+        post = result["post"].items()
+        result["post"] = {name: each for name, each in post if each != NO_CODE_HASH}
+    return result
+
+
+@pytest.mark.parametrize("fork", LAST_KEYS)
+def test_calls_by_a_fork_are_those_of_a_geth_that_has_it(
+    api: Api, calls: list[dict[str, Any]], fork: str, tmp_path: Path
+) -> None:
+    try:
+        binary = programs.geth()
+    except GethError as error:
+        pytest.skip(str(error))
+    tracers: list[dict[str, Any]] = [
+        {"tracer": "callTracer", "tracerConfig": {"withLog": True}},
+        {"tracer": "prestateTracer", "tracerConfig": {"diffMode": True}},
+        {},
+    ]
+    wrong, static_creations = [], 0
+    with running_geth(binary, genesis_of(fork), b"", tmp_path) as geth:
+        for call in calls:
+            asked: list[tuple[str, list[Any], list[Any]]] = [
+                ("eth_call", [call, "0x0"], [None, {"fork": fork}]),
+                (
+                    "eth_estimateGas",
+                    [{**call, "gas": None}, "0x0"],
+                    [None, {"fork": fork}],
+                ),
+            ]
+            for method, params, ours in asked:
+                expected = answer(geth.call(method, params))
+                if answer(api.ask(method, *params, *ours)) != expected:
+                    wrong.append((method, call))
+            for options in tracers:
+                params = [call, "0x0", options]
+                expected = answer(geth.call("debug_traceCall", params))
+                found = answer(
+                    api.ask("debug_traceCall", *params[:2], {**options, "fork": fork})
+                )
+                if found != expected and STATIC_CREATION in str(expected):
+                    static_creations += 1
+                elif found != expected:
+                    wrong.append(("debug_traceCall", call))
+    assert len(calls) > 250
+    assert static_creations <= 2  # one call, by two tracers
+    assert not wrong, f"{len(wrong)} answers differ: {wrong[:3]}"
