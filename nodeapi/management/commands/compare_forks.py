@@ -7,6 +7,7 @@ from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED as FIRST
 from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
@@ -90,6 +91,8 @@ class Command(BaseCommand):
                 )
         except (NoBlock, NotTraceable, UnsupportedFork) as error:
             raise CommandError(str(error)) from error
+        except BrokenProcessPool as error:
+            raise CommandError("a worker process was killed") from error
         output.write_text(report_page(survey, network.name, numbers, fork))
         self.stdout.write(self.style.SUCCESS(f"wrote {output}"))
 
