@@ -71,7 +71,7 @@ def test_examples_are_chosen_with_the_keyboard(context: BrowserContext) -> None:
     page.goto("/")
     page.get_by_role("radio", name="curl").focus()
     page.keyboard.press("ArrowRight")
-    expect(page.locator("#response-web3py")).to_have_text("100")
+    expect(page.locator("#response-web3py")).to_have_text(str(sample.head()))
 
 
 def test_head_and_response_follow_new_blocks(own_context: BrowserContext) -> None:
