@@ -69,42 +69,6 @@ def agree(followed: Followed) -> int:
     return number
 
 
-def test_amsterdam_begins_while_geth_is_followed(followed: Followed) -> None:
-    geth, service = followed.geth, followed.service
-    while time_of(followed, "latest") <= geth.amsterdam_time:
-        followed.traffic.send_round()
-        geth.next_block()
-    fork = agree(followed)
-    while time_of(followed, fork - 1) >= geth.amsterdam_time:
-        fork -= 1
-    assert fork > followed.first_head
-    Comparison(service, geth).compare(fork - 3, fork + 1)
-    assert "blockAccessListHash" not in block(followed, fork - 1)
-    assert "blockAccessListHash" in block(followed, fork)
-    last = fork - 3
-    if last <= geth.finalized():
-        return  # another test was first
-    # The last blocks of Osaka are replaced by blocks of Amsterdam.
-    before = service.reorganisations()
-    geth.call("debug_setHead", hex(last))
-    made = wait_until(lambda: service.reorganisations()[len(before) :])[0]
-    assert made.fork_number == last
-    followed.traffic.forget_nonces()
-    sent = followed.traffic.receipt(followed.traffic.transfer())
-    agree(followed)
-    assert "blockAccessListHash" in block(followed, fork - 2)
-    Comparison(service, geth).compare(last, int(sent["blockNumber"], 16))
-
-
-def block(followed: Followed, number: int | str) -> Any:
-    name = number if isinstance(number, str) else hex(number)
-    return followed.service.call("eth_getBlockByNumber", name, False)
-
-
-def time_of(followed: Followed, number: int | str) -> int:
-    return int(block(followed, number)["timestamp"], 16)
-
-
 def test_every_response_is_geths(followed: Followed, live_blocks: int) -> None:
     geth, service, traffic = followed.geth, followed.service, followed.traffic
     comparison = Comparison(service, geth)
