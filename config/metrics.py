@@ -30,6 +30,7 @@ from config.chain_metrics import ChainMetrics
 from config.health import Finding, Health
 from config.lean import is_reading, refuse_method, send_answer
 from keys.metering.totals import Counter, Measured
+from nodeapi.chain.replay_counts import ReplayCounts
 from nodeapi.endpoint.endpoint import Endpoint
 from nodeapi.node import Node
 from nodeapi.tracing.pool import TracePool
@@ -144,15 +145,16 @@ class _Figures(Collector):
         return self._metrics
 
 
-def _replays(numbers: tuple[int, int]) -> Metric:
-    """Return the metric of replays. numbers: those begun from a list, the others."""
+def _replays(counts: ReplayCounts) -> Metric:
+    """Return the metric of replays."""
     found = _counter(
         "trace_replays",
         "Executions of a block up to a transaction, by what they began with.",
         ("start",),
     )
-    for start, number in zip(("list", "execution"), numbers, strict=True):
-        found.add_metric((start,), number)
+    found.add_metric(("list",), counts.from_lists)
+    found.add_metric(("execution",), counts.by_execution)
+    found.add_metric(("missing",), counts.missing)
     return found
 
 

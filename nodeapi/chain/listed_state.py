@@ -9,8 +9,8 @@ Source: https://eips.ethereum.org/EIPS/eip-7928
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
 
 from eth_typing import Address, Hash32
@@ -18,15 +18,17 @@ from eth_typing import Address, Hash32
 from evm.block_access_list import ListedAccount, decode_access_list
 from evm.changes import AccountValue
 from evm.signatures import keccak
-from evm.tracers.record import unpack
+from evm.tracers.record import RecordDamaged, unpack
 from evm.world import EMPTY_CODE_HASH, NO_ACCOUNT
 from nodeapi.chain.replay import Origin, Replay, Start
+from nodeapi.chain.replay_counts import counts
+from nodeapi.chain.state_reader import CachedState
 from nodeapi.documents.receipt_codec import log_count
 
 if TYPE_CHECKING:
     import psycopg
 
-    from evm.world import StateReader
+    from evm.world import StateReader, World
 
 _LIST: LiteralString = """
     SELECT l.list, ARRAY(
@@ -39,6 +41,8 @@ _LIST: LiteralString = """
 
 T = TypeVar("T")
 
+logger = logging.getLogger(__name__)
+
 
 class ListedState:
     """The state before a transaction: the parent's with the changes of a list."""
@@ -50,21 +54,29 @@ class ListedState:
         index: int,
         *,
         keeps_destroyed: bool,
+        execute: Callable[[], World] | None = None,
     ) -> None:
         """Read the changes.
 
         before: the parent's state. index: of the transaction in its block.
         keeps_destroyed: whether contracts with storage can't be destroyed (EIP-6780).
             Otherwise an account that loses its code has lost its storage, too.
+        execute: executes the transactions before. It is called if an account or slot is
+            read that the list does not name. None: the parent's values of these are right.
         """
         self._before = before
+        self._execute = execute
+        self._executed: World | None = None
+        self._named: dict[Address, set[int]] = {}
         self._balances: dict[Address, int] = {}
         self._nonces: dict[Address, int] = {}
         self._code_hashes: dict[Address, Hash32] = {}
         self._storage: dict[Address, dict[int, int]] = {}
         self._wiped: set[Address] = set()
         self._codes: dict[Hash32, bytes] = {}
-        for address, storage, _, balances, nonces, codes in accounts:
+        for address, storage, reads, balances, nonces, codes in accounts:
+            if execute is not None:
+                self._named[address] = {*storage, *reads}
             for found, changes in ((self._balances, balances), (self._nonces, nonces)):
                 number = _last(changes, index)
                 if number is not None:
@@ -90,7 +102,11 @@ class ListedState:
         """Return an account, or None if it does not exist."""
         before = self._before.account(address)
         if address not in self._changed:
-            return before
+            if self._execute is None or address in self._named:
+                return before
+            root = None if before is None else before.storage_root
+            found = self._world(self._execute).account(address)
+            return None if found is None else AccountValue(*found, root)
         nonce, balance, code_hash = (before or NO_ACCOUNT)[:3]
         nonce = self._nonces.get(address, nonce)
         balance = self._balances.get(address, balance)
@@ -107,7 +123,16 @@ class ListedState:
         value = self._storage.get(address, {}).get(slot)
         if value is not None:
             return value
+        if self._execute is not None and slot not in self._named.get(address, ()):
+            return self._world(self._execute).get_storage(address, slot)
         return 0 if address in self._wiped else self._before.storage(address, slot)
+
+    def _world(self, execute: Callable[[], World]) -> World:
+        """Return the state before the transaction as its execution gives it."""
+        if self._executed is None:
+            counts.missing += 1
+            self._executed = execute()
+        return self._executed
 
     def live_slots(self, address: Address) -> Iterable[int]:
         """Return the slots of an account that are not zero."""
@@ -134,36 +159,44 @@ def _last(changes: list[tuple[int, T]], index: int) -> T | None:
     return found
 
 
-@dataclass(slots=True)
-class ReplayCounts:
-    """Numbers of replays that began within a block, in this process."""
-
-    from_lists: int = 0
-    by_execution: int = 0
-    """Of blocks without a stored list, and of blocks before EIP-161."""
-
-
-counts = ReplayCounts()
-
-
 def replay_before(
     connection: psycopg.Connection[Any],
     network_id: int,
     origin: Origin,
     index: int,
     progress: Callable[[], object] = int,
+    *,
+    own: int = 0,
 ) -> Replay:
     """Return the execution of a block before one of its transactions.
 
     The transactions before it are only executed if the block's list is not stored.
 
     index: of the transaction in its block. progress: called for each one that is executed.
+    own: number of the block's transactions that the caller executes next, if it executes
+        nothing else. Then the list names all values that are read, and those of the
+        parent's state are read together.
     """
-    start = _start(connection, network_id, origin, index) if index else None
-    if start is not None:
-        counts.from_lists += 1
-        return Replay(origin, start=start)
-    counts.by_execution += index > 0
+    found = _find(connection, network_id, origin, index) if index or own > 1 else None
+    if found is not None:
+        accounts, logs = found
+        _prefetch(origin.state, accounts, index, own)
+    if found is None or not index:
+        counts.by_execution += index > 0
+        return _executed(origin, index, progress)
+    counts.from_lists += 1
+    state = ListedState(
+        origin.state,
+        accounts,
+        index,
+        keeps_destroyed=origin.fork.keeps_destroyed_contracts,
+        execute=(lambda: _executed(origin, index, progress).world) if own else None,
+    )
+    return Replay(origin, start=Start(index, state, logs))
+
+
+def _executed(origin: Origin, index: int, progress: Callable[[], object]) -> Replay:
+    """Execute the transactions before the one with an index."""
     replay = Replay(origin)
     for _ in range(index):
         progress()
@@ -171,18 +204,54 @@ def replay_before(
     return replay
 
 
-def _start(
+def _find(
     connection: psycopg.Connection[Any], network_id: int, origin: Origin, index: int
-) -> Start | None:
-    fork = origin.fork
-    if not fork.clears_empty_accounts:
+) -> tuple[list[ListedAccount], int] | None:
+    """Return a block's list, and the number of logs before a transaction.
+
+    None if the list is not stored, or not sufficient.
+    """
+    if not origin.fork.clears_empty_accounts:
         return None  # a list does not say whether an empty account exists
     row = connection.execute(
         _LIST, (index, network_id, origin.block.header.hash), binary=True, prepare=True
     ).fetchone()
     if row is None:
         return None
-    accounts = decode_access_list(unpack(row[0]))
-    keeps = fork.keeps_destroyed_contracts
-    state = ListedState(origin.state, accounts, index, keeps_destroyed=keeps)
-    return Start(index, state, sum(map(log_count, row[1])))
+    try:
+        raw = unpack(row[0])
+    except RecordDamaged as error:
+        logger.error("access list of 0x%s: %s", origin.block.header.hash.hex(), error)
+        return None
+    return list(decode_access_list(raw)), sum(map(log_count, row[1]))
+
+
+def _prefetch(
+    state: StateReader, accounts: Iterable[ListedAccount], index: int, own: int
+) -> None:
+    """Read what transactions need of the parent's state, in two queries.
+
+    own: number of the transactions. If it is one, its changes show what it needs.
+    """
+    if not own or not isinstance(state, CachedState):
+        return
+    place = index + 1
+    addresses, slots = [], []
+    for one in accounts:
+        if own > 1:
+            wanted = [*one.storage, *one.reads]
+            is_wanted = True
+        else:
+            changes = (one.balances, one.nonces, one.codes)
+            wanted = [
+                slot
+                for slot, found in one.storage.items()
+                if any(at == place for at, _ in found)
+            ]
+            is_wanted = bool(wanted) or any(
+                at == place for found in changes for at, _ in found
+            )
+        if is_wanted:
+            addresses.append(one.address)
+            slots += [(one.address, slot) for slot in wanted]
+    state.fetch(addresses, slots)

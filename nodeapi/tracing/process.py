@@ -8,6 +8,7 @@ import socket
 import weakref
 from collections.abc import Callable, Sequence
 
+from nodeapi.chain.replay_counts import ReplayCounts
 from nodeapi.results.spool import ResultFile
 from nodeapi.tracing import wire
 from nodeapi.tracing.wire import HEAD, LENGTH, WorkerSettings
@@ -139,11 +140,10 @@ class WorkerProcess:
         return place - 1 if place else None
 
     @property
-    def replays(self) -> tuple[int, int]:
-        """The numbers of replays: those that began from a list, and the others."""
+    def replays(self) -> ReplayCounts:
+        """How many replays have begun within a block."""
         data = os.pread(self._marker, wire.REPLAYS.size, wire.MARKER.size)
-        from_lists, by_execution = wire.REPLAYS.unpack(data)
-        return from_lists, by_execution
+        return ReplayCounts(*wire.REPLAYS.unpack(data))
 
     async def kill(self) -> int | None:
         """Kill the process, even if it is still starting. Return its exit status.

@@ -27,7 +27,7 @@ import orjson
 import psycopg
 
 from evm import kzg
-from nodeapi.chain.listed_state import counts
+from nodeapi.chain.replay_counts import counts
 from nodeapi.results.spool import SpoolFull, SpoolWriter
 from nodeapi.tracing import wire
 from nodeapi.tracing.alarm import CHECK_SECONDS, Alarm
@@ -188,7 +188,7 @@ class Worker:
     def _count_replays(self) -> None:
         """Show the service how many replays began from a list, and how many did not."""
         self._marker[wire.MARKER.size :] = wire.REPLAYS.pack(
-            counts.from_lists, counts.by_execution
+            counts.from_lists, counts.by_execution, counts.missing
         )
 
     # Traces

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from jsonrpc.errors import InternalError, RpcError, ServiceUnavailable
+from nodeapi.chain.replay_counts import ReplayCounts
 from nodeapi.errors.execution import ExecutionTimedOut
 from nodeapi.tracing import wire
 from nodeapi.tracing.process import WorkerDied, WorkerProcess
@@ -30,7 +31,7 @@ class Workers:
         self._settings = settings
         self._released = released
         self._all: set[WorkerProcess] = set()
-        self._replays_of_ended = (0, 0)
+        self._replays_of_ended = ReplayCounts()
         self._retiring: set[asyncio.Task[None]] = set()
 
     @property
@@ -48,14 +49,12 @@ class Workers:
         ]
 
     @property
-    def replays(self) -> tuple[int, int]:
-        """Replays of blocks up to a transaction: those begun from a list, the others."""
-        from_lists, by_execution = self._replays_of_ended
+    def replays(self) -> ReplayCounts:
+        """How many replays have begun within a block, in all workers so far."""
+        found = self._replays_of_ended
         for worker in self._all:
-            more_from_lists, more = worker.replays
-            from_lists += more_from_lists
-            by_execution += more
-        return from_lists, by_execution
+            found += worker.replays
+        return found
 
     async def take(self) -> WorkerProcess:
         """Return an idle worker, started if needed. Raises: ServiceUnavailable."""
@@ -125,8 +124,5 @@ class Workers:
     async def _end(self, worker: WorkerProcess) -> None:
         if worker in self._all:
             self._all.discard(worker)
-            from_lists, by_execution = self._replays_of_ended
-            more_from_lists, more = worker.replays
-            ended = from_lists + more_from_lists, by_execution + more
-            self._replays_of_ended = ended
+            self._replays_of_ended += worker.replays
         await worker.kill()

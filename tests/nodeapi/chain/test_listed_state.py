@@ -8,14 +8,16 @@ import psycopg
 import pytest
 
 from evm.block_access_list import decode_access_list
+from evm.tracers.record import pack
 from evm.tracers.struct_log import StructLogger, StructLogOptions
 from evm.world import NO_ACCOUNT, World
 from networks.models import Network
 from nodeapi.chain.access_lists import read_access_list
 from nodeapi.chain.database import importer_connection
-from nodeapi.chain.listed_state import counts, replay_before
+from nodeapi.chain.listed_state import replay_before
 from nodeapi.chain.networks import stored_config
 from nodeapi.chain.replay import Origin, Replay, find_origin
+from nodeapi.chain.replay_counts import counts
 from nodeapi.models import Block, BlockAccessList
 from tests.support import amsterdam
 
@@ -48,6 +50,7 @@ def assert_same_state(
 @pytest.mark.parametrize("slug", ["sample", "amsterdam"])
 def test_states_before_all_transactions_are_those_of_execution(slug: str) -> None:
     network, compared = Network.objects.get(slug=slug), 0
+    missing = counts.missing
     with importer_connection() as connection:
         for block in Block.objects.filter(network=network, transaction_count__gt=1):
             origin = origin_of(connection, network, block)
@@ -71,7 +74,27 @@ def test_states_before_all_transactions_are_those_of_execution(slug: str) -> Non
                 compared += 1
                 assert found.log_count == executed.log_count
                 assert_same_state(found.world, executed.world, keys)
+                replay_before(connection, network.pk, origin, index, own=1).skip()
+                assert counts.missing == missing
     assert compared > 50
+
+
+@pytest.mark.parametrize("own", [1, 2])
+def test_value_that_the_list_lacks_is_executed_and_counted(own: int) -> None:
+    network = Network.objects.get(slug="amsterdam")
+    block = Block.objects.get(network=network, number=10)
+    last = block.transaction_count - own
+    listed = BlockAccessList.objects.get(block=block)
+    with importer_connection() as connection:
+        origin = origin_of(connection, network, block)
+        expected = logged(replay_before(connection, network.pk, origin, last, own=own))
+        BlockAccessList.objects.filter(block=block).update(list=pack(b"\xc0"))
+        before = counts.missing
+        origin = origin_of(connection, network, block)
+        found = logged(replay_before(connection, network.pk, origin, last, own=own))
+    listed.save()
+    assert found == expected
+    assert counts.missing == before + 1
 
 
 def logged(replay: Replay) -> bytes:
