@@ -113,16 +113,20 @@ class Watcher:
         # Authorizations may change the receiver's delegate. geth looks up the previous
         # one. A simulated call may have authorizations under a fork without delegations.
         if state.fork.has_delegations:
-            receiver = state.world.account(transaction.to)
-            code = b"" if receiver is None else state.world.code(receiver.code_hash)
-            delegate = delegate_of(code)
-            if delegate is not None:
-                accounts.add(delegate)
+            self.add_delegate(state.world, transaction.to)
         for authorization in transaction.authorization_list:
             # geth looks up the authority even if the authorization is invalid.
             if authorization.s <= CURVE_ORDER // 2:
                 with suppress(ValidationError):
                     accounts.add(authorization.authority())
+
+    def add_delegate(self, world: World, address: Address) -> None:
+        """Record the access to an account's delegate, if it has one."""
+        account = world.account(address)
+        code = b"" if account is None else world.code(account.code_hash)
+        delegate = delegate_of(code)
+        if delegate is not None:
+            self.accounts.add(delegate)
 
     def end(self, state: State, transaction: Executable, gas_used: int) -> None:
         """End a transaction, after its fees were paid."""
@@ -298,8 +302,12 @@ class WatchedState(State):
             transaction.value,
             0,
         )
-        if message.delegate is not None and not transaction.authorization_list:
-            watcher.accounts.add(message.delegate)
+        if not transaction.authorization_list:
+            if message.delegate is not None:
+                watcher.accounts.add(message.delegate)
+            elif frame.error is not None and not message.is_create:
+                # The gas was not enough for the delegate's access (EIP-2780).
+                watcher.add_delegate(self.world, transaction.to)
         watcher.enter(call)
         super().run_outermost(frame, transaction)
         watcher.conclude(call, frame)

@@ -326,6 +326,12 @@ def test_target_of_a_delegation_is_looked_up(fork: str) -> None:
     assert second.error == "invalid opcode: opcode 0xef not defined"
 
 
+def test_a_delegate_is_looked_up_even_if_its_access_is_not_paid() -> None:
+    chain = run("amsterdam", {CALLER: delegating(DELEGATE)}, gas=12_000 + 3000 + 2999)
+    assert chain.recorder.top.error == "out of gas"
+    assert looked_up(chain) == {*ALWAYS, CALLER, DELEGATE}
+
+
 def test_before_prague_a_delegation_is_code() -> None:
     chain = Chain("cancun", {CALLER: delegating(DELEGATE)})
     top = chain.run(CALLER)
