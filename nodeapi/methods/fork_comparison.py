@@ -70,7 +70,8 @@ def call_or_hash(value: Any) -> AskedCall | bytes:
             block_number_or_hash,
             BLOCK_PARAMETER,
             required=False,
-            summary="The block after which the call is executed; latest by default.",
+            summary="The block after which the call is executed; latest by default. The "
+            "state at pending is that at latest.",
         ),
         STATE_OVERRIDES,
         BLOCK_OVERRIDES,

@@ -6,6 +6,7 @@ Source: https://spec.open-rpc.org/
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from jsonrpc.errors import (
@@ -106,14 +107,14 @@ def _example(
 ) -> dict[str, Any] | None:
     """Return an example call, or None if an argument is unknown.
 
-    name: that of the example. known: arguments by the name of their parameter.
+    name: that of the example. known: arguments by the name of their parameter. The
+        example ends before the first optional one that is not known.
     """
     if any(param.required and param.name not in known for param in params):
         return None
     arguments = [
         {"name": param.name, "value": known[param.name]}
-        for param in params
-        if param.name in known
+        for param in takewhile(lambda each: each.name in known, params)
     ]
     return {"name": name, "params": arguments}
 
