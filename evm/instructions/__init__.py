@@ -89,7 +89,9 @@ INSTRUCTIONS: dict[str, Instruction] = {
     "EXP": Instruction(OPERATE, arithmetic.exp, arithmetic.exp_cost),
     "KECCAK256": Instruction(OPERATE, memory.keccak256, memory.keccak_cost),
     "BALANCE": Instruction(OPERATE, accounts.balance, accounts.access_cost),
-    "EXTCODESIZE": Instruction(OPERATE, accounts.extcodesize, accounts.access_cost),
+    "EXTCODESIZE": Instruction(
+        OPERATE, accounts.extcodesize, accounts.code_access_cost
+    ),
     "EXTCODEHASH": Instruction(OPERATE, accounts.extcodehash, accounts.access_cost),
     "EXTCODECOPY": Instruction(
         OPERATE, accounts.extcodecopy, accounts.extcodecopy_cost

@@ -30,16 +30,26 @@ def access_cost(frame: Frame) -> int:
     return 0 if is_warm else prices.cold_account - prices.warm
 
 
-def _pay_for_account(frame: Frame) -> Address:
-    """Charge the access to the account on top of the stack, and return its address."""
+def code_access_cost(frame: Frame) -> int:
+    """Return the gas of EXTCODESIZE beyond its constant price (EIP-2929, EIP-8038)."""
+    return access_cost(frame) + frame.prices.code_read
+
+
+def _pay_for_account(frame: Frame, more: int = 0) -> Address:
+    """Charge the access to the account on top of the stack, and return its address.
+
+    more: gas that is charged with it.
+    """
     values = frame.stack
     if not values:
         raise StackUnderflow(0, 1)
     address = address_of(values[-1])
     prices = frame.prices
     if prices.cold_account and not frame.state.is_address_warm(address):
-        frame.charge(prices.cold_account - prices.warm)
+        frame.charge(prices.cold_account - prices.warm + more)
         frame.state.world.mark_address_warm(address)
+    elif more:
+        frame.charge(more)
     return address
 
 
@@ -54,9 +64,9 @@ def balance(frame: Frame) -> None:
 
 
 def extcodesize(frame: Frame) -> None:
-    """EXTCODESIZE: push the number of bytes of an account's code (EIP-150, EIP-2929)."""
+    """EXTCODESIZE: push the size of an account's code (EIP-150, EIP-2929, EIP-8038)."""
     # STACK, GAS
-    address = _pay_for_account(frame)
+    address = _pay_for_account(frame, frame.prices.code_read)
     # OPERATION
     frame.stack[-1] = len(frame.state.get_code(address))
     # PROGRAM COUNTER
@@ -79,11 +89,11 @@ def extcodecopy_cost(frame: Frame) -> int:
     """Return the gas of EXTCODECOPY beyond its constant price."""
     target, _, size = frame.stack[-2:-5:-1]
     memory = memory_cost(frame.memory, memory_end(target, size))
-    return memory + frame.prices.copy_word * word_count(size) + access_cost(frame)
+    return memory + frame.prices.copy_word * word_count(size) + code_access_cost(frame)
 
 
 def extcodecopy(frame: Frame) -> None:
-    """EXTCODECOPY: copy a part of an account's code (EIP-150, EIP-2929)."""
+    """EXTCODECOPY: copy a part of an account's code (EIP-150, EIP-2929, EIP-8038)."""
     # STACK
     values = frame.stack
     if len(values) < 4:

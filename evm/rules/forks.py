@@ -235,9 +235,7 @@ AMSTERDAM = replace(
     # EIP-7843, EIP-8024
     opcodes=OSAKA.opcodes | {"SLOTNUM", "DUPN", "SWAPN", "EXCHANGE"},
     prices=replace(
-        OSAKA.prices.changed(  # EIP-8038
-            CREATE=12_000, CREATE2=12_000, EXTCODESIZE=200, EXTCODECOPY=200
-        ),
+        OSAKA.prices.changed(CREATE=12_000, CREATE2=12_000),  # EIP-8038
         state=StatePrices(),  # EIP-8037
         store=StorePrices(  # EIP-8038
             unchanged=100,
@@ -248,6 +246,7 @@ AMSTERDAM = replace(
             cold=2000,
         ),
         cold_account=3000,
+        code_read=100,
         value=11_300,
         new_account=0,
         new_beneficiary=9000,

@@ -94,6 +94,8 @@ class Prices:
     cold_account: int = 0
     """The transaction's first access to an account, 0: costs no more than others."""
     cold_slot: int = 0
+    code_read: int = 0
+    """EXTCODESIZE and EXTCODECOPY, in addition to the account's access."""
 
     # Calls and creations
     value: int = 9000

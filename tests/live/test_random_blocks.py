@@ -80,6 +80,7 @@ def test_exported_blocks_are_imported_with_and_without_lists(
         chains.import_blocks("listed", chain.genesis, blocks)
     chains.import_blocks("unlisted", chain.genesis, chain.raw)
     assert chains.rows("listed") == chains.rows("unlisted")
+    assert chains.audit_all("listed") == len(chain.raw) + 1
     assert chains.head("listed")[0] == len(chain.raw)
 
 
@@ -95,6 +96,10 @@ def test_every_response_is_geths(
         live_service() as live,
         live.api("random", live.new_key(may_trace=True)) as api,
     ):
+        for number, wanted in enumerate(exported_lists(chain), start=1):
+            if wanted is not None:
+                found = api.result("debug_getRawBlockAccessList", hex(number))
+                assert found == "0x" + wanted.hex()
         comparison = Comparison(api, geth)
         comparison.compare(0, len(chain.raw))
         for block in map(decode_block, chain.raw[::EXECUTED_EVERY]):

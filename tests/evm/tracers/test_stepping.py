@@ -66,3 +66,15 @@ def test_random_programs_cost_what_was_reported(fork):
                 code += bytes([choose.randrange(256)])
         gas = choose.choice([100, 3000, 60_000, 400_000])
         run_both(fork, code, choose.randbytes(50), gas=gas)
+
+
+@pytest.mark.parametrize(("left", "cost"), [(99, 100), (100, 3100), (3099, 3100)])
+def test_the_second_read_of_extcodesize_is_no_constant_price(left, cost):
+    # ADDRESS, EXTCODESIZE: geth reports the constant price if that is not paid.
+    checker = run_both("amsterdam", bytes.fromhex("303b"), gas=2 + left)
+    last = checker.entries[-1]
+    assert (last["op"], last["cost"], last["error"]) == (
+        "EXTCODESIZE",
+        cost,
+        "out of gas",
+    )
