@@ -95,14 +95,15 @@ def _replay(
     transactions = origin.block.transactions[job.first : job.last + 1]
     if job.is_single and not transactions:
         raise JobFailed("transaction not found")
-    replay = replay_before(
-        connection,
-        job.network_id,
-        origin,
-        job.first,
-        progress,
-        own=len(transactions),
-    )
+    if transactions:
+        replay = replay_before(
+            connection,
+            job.network_id,
+            origin,
+            job.first,
+            progress,
+            own=len(transactions),
+        )
     for index, transaction in enumerate(transactions, job.first):
         progress()
         answers.add(replay, index, transaction)
