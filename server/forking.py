@@ -20,6 +20,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -69,7 +70,9 @@ class Forked:
     def send_signal(self, number: int) -> None:
         """Send a signal, unless the process has ended."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            # It may end meanwhile, and the fork server collects it before we do.
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         """Send SIGTERM, unless the process has ended."""

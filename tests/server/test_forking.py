@@ -180,3 +180,13 @@ def test_a_process_that_nobody_holds_ends_its_standard_input(forks: ForkServer) 
     assert forked.poll() is None
     del forked
     wait_until(lambda: not alive.is_alive(pid))
+
+
+def test_a_signal_may_come_too_late() -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    status, to_status = os.pipe()
+    from_stdin, stdin = os.pipe()
+    Forked(ended.pid, status, stdin).kill()  # its status was not written yet
+    os.close(to_status)
+    os.close(from_stdin)
