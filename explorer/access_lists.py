@@ -17,6 +17,8 @@ MAX_LINES = 500
 """Lines that a page shows."""
 OPEN_LINES = 30
 """Lines up to which the list is open when the page is shown."""
+MAX_SLOTS = 100
+"""Slots of one account that were only read, as a page shows them."""
 MAX_LIST_BYTES = 2**20
 """Size of a list above which a page does not show it. Decoding this takes 0.2 s."""
 
@@ -64,6 +66,11 @@ def find_list(block: Block) -> BlockAccessList | None:
     return BlockAccessList.objects.filter(block=block).first()
 
 
+def find_gas(block: Block) -> BlockAccessList | None:
+    """Return the row of `find_list` without reading the list, which may be long."""
+    return BlockAccessList.objects.filter(block=block).defer("list").first()
+
+
 def gas_of(found: BlockAccessList | None, index: int | None = None) -> Gas | None:
     """Return the gas of a block, or of one of its transactions.
 
@@ -101,7 +108,9 @@ def _lines(one: ListedAccount, transactions: int) -> Iterator[ListLine]:
     for line in _changes(one, transactions):
         yield ListLine(address, *line)
         address = ""
-    reads = ", ".join(f"{slot:#x}" for slot in one.reads)
+    reads = ", ".join(f"{slot:#x}" for slot in one.reads[:MAX_SLOTS])
+    if len(one.reads) > MAX_SLOTS:
+        reads += f" and {words.number(len(one.reads) - MAX_SLOTS)} more"
     if reads or address:
         what = "slots read" if reads else "read"
         yield ListLine(address, what, "", "", reads, is_hexadecimal=bool(reads))

@@ -20,7 +20,7 @@ from evm.hexadecimal import to_hex
 from explorer import rows
 from explorer.abis import Abis
 from explorer.access import admitted, admitted_networks, login_unless_public
-from explorer.access_lists import find_list, gas_of, shown_list
+from explorer.access_lists import find_gas, find_list, gas_of, shown_list
 from explorer.accounts import Cursor, find_account, parse_cursor, transactions
 from explorer.arguments import MAX_LINES, call_text
 from explorer.calls import MAX_LOGS
@@ -203,7 +203,7 @@ def _transaction(
         "canonical_hash": _canonical_hash(network, found.block),
         "included": None if is_canonical else rows.including_block(network, name),
         "moment": moment(found.block.timestamp),
-        "gas": gas_of(find_list(found.block), recorded.index),
+        "gas": gas_of(find_gas(found.block), recorded.index),
         "transaction": found.summary,
         "call": call_text(data, found.to, abis.of, MAX_LINES) if found.to else None,
         "input": words.hexadecimal(data),

@@ -66,7 +66,9 @@ def test_block_before_amsterdam_has_a_list_and_one_kind_of_gas(staff: Client) ->
     assert 'id="access-list"' in page
 
 
-def test_list_names_accounts_with_changes_and_reads(staff: Client) -> None:
+def test_list_names_accounts_with_changes_and_reads(
+    staff: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = block_page(staff, 3)  # without transactions
     parsed(page)
     assert "<td>storage <code>0x0</code></td>" not in page
@@ -77,6 +79,8 @@ def test_list_names_accounts_with_changes_and_reads(staff: Client) -> None:
     assert "the block&#x27;s start" in shown
     assert "<code>0x0, 0x1, 0x2, 0x3</code>" in shown
     assert '<details class="data" open>' in shown
+    monkeypatch.setattr("explorer.access_lists.MAX_SLOTS", 3)
+    assert "<code>0x0, 0x1, 0x2 and 1 more</code>" in block_page(staff, 3)
 
 
 def test_long_list_is_closed_and_bounded(
