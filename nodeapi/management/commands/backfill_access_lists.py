@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -13,6 +13,7 @@ from nodeapi.chain.access_lists import ListDiffers, backfill_access_lists
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.networks import stored_config
 from nodeapi.chain.replay import NotTraceable
+from nodeapi.management.block_range import block_range
 
 REPORT_SECONDS = 10.0
 """Time after which a line of progress is written."""
@@ -32,9 +33,9 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--blocks",
-            type=_numbers,
+            type=block_range,
             metavar="A-B",
-            help="numbers of the first and the last block; default: all blocks",
+            help="the first and the last block, or one block; default: all blocks",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -46,8 +47,8 @@ class Command(BaseCommand):
         network = Network.objects.filter(slug=slug).first()
         if network is None or network.head_number is None:
             raise CommandError(f"there is no network {slug!r} with blocks")
-        first, last = options["blocks"] or (0, network.head_number)
-        last = min(last, network.head_number)
+        numbers = options["blocks"] or range(network.head_number + 1)
+        first, last = numbers[0], min(numbers[-1], network.head_number)
         config = stored_config(network.pk)
         added, reported = 0, time.monotonic()
         with importer_connection() as connection:
@@ -68,11 +69,3 @@ class Command(BaseCommand):
                 f"{slug}: {added} lists added, blocks {first} to {last} have theirs"
             )
         )
-
-
-def _numbers(text: str) -> tuple[int, int]:
-    """Parse a range of block numbers such as `5-17`. Raises: ArgumentTypeError."""
-    first, _, last = text.partition("-")
-    if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
-        raise ArgumentTypeError(f"must be like 5-17, not {text!r}")
-    return int(first), int(last)
