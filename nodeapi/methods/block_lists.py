@@ -25,6 +25,10 @@ from nodeapi.schemas.building import named, or_null
 from nodeapi.schemas.values import BLOCK_PARAMETER, DATA
 
 _BLOCK = Param("block", block_number_or_hash, BLOCK_PARAMETER)
+_PRICE = (
+    "If the list is not stored, the block is executed, and the price rises by 1 credit for "
+    "each further 500,000 gas, and for each millisecond of processor time beyond 100."
+)
 
 
 @registry.method(
@@ -33,7 +37,7 @@ _BLOCK = Param("block", block_number_or_hash, BLOCK_PARAMETER)
     result=named("accounts", LIST_OR_NULL),
     summary="Returns the accounts and slots that a block read or changed, with the values "
     "after each transaction, null when there is no such block. Blocks before Amsterdam "
-    "have no list; portcullis_getBlockAccessList returns one for them.",
+    "have no list; portcullis_getBlockAccessList returns one for them. " + _PRICE,
     credits=10,
     is_slow=True,
 )
@@ -47,7 +51,7 @@ def get_block_access_list(context: Context, block: BlockReference) -> MaybeAnswe
     params=[_BLOCK],
     result=named("list", or_null(DATA)),
     summary="Returns the RLP of a block's access list, whose hash is in the header, null "
-    "when there is no such block. Blocks before Amsterdam have no list.",
+    "when there is no such block. Blocks before Amsterdam have no list. " + _PRICE,
     credits=10,
     is_slow=True,
 )
@@ -61,7 +65,8 @@ def get_raw_block_access_list(context: Context, block: BlockReference) -> MaybeA
     params=[_BLOCK],
     result=named("accessList", DESCRIBED_OR_NULL),
     summary="Returns the access list of any block and its hash, null when there is no such "
-    "block. computed is true before Amsterdam, where no header confirms the hash.",
+    "block. computed is true before Amsterdam, where no header confirms the hash. "
+    + _PRICE,
     credits=10,
     is_slow=True,
 )
