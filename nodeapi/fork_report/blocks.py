@@ -157,7 +157,5 @@ def _function(transaction: Transaction) -> tuple[Address | None, bytes]:
     """Return the called account, None for a creation, and the selector."""
     if transaction.to == CREATE_ADDRESS:
         return None, b""
-    data = transaction.data
-    return transaction.to, data[:_SELECTOR_BYTES] if len(
-        data
-    ) >= _SELECTOR_BYTES else b""
+    selector = transaction.data[:_SELECTOR_BYTES]
+    return transaction.to, selector if len(selector) == _SELECTOR_BYTES else b""

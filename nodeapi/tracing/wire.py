@@ -21,7 +21,7 @@ MARKER = struct.Struct(">H")
 """Content of the marker file: the place of the executing task in its array, plus one; 0
 while none is executing."""
 REPLAYS = struct.Struct(">QQQ")
-"""The rest of the marker file: the numbers of `nodeapi.chain.listed_state.ReplayCounts`."""
+"""The rest of the marker file: the numbers of `nodeapi.chain.replay_counts.ReplayCounts`."""
 MARKER_BYTES = MARKER.size + REPLAYS.size
 LENGTH = struct.Struct(">Q")
 """Prefix of settings and jobs."""

@@ -93,7 +93,8 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except BrokenProcessPool as error:
             raise CommandError("a worker process was killed") from error
-        output.write_text(report_page(survey, network.name, numbers, fork))
+        page = report_page(survey, network.name, numbers, fork)
+        output.write_text(page, encoding="utf-8")
         self.stdout.write(self.style.SUCCESS(f"wrote {output}"))
 
 
