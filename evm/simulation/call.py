@@ -1,6 +1,6 @@
 """Execution of one call on a world, with or without an observer.
 
-Source: go-ethereum v1.17.2, core/state_transition.go, internal/ethapi/api.go `applyMessage`
+Source: go-ethereum v1.17.10, core/state_transition.go, internal/ethapi/api.go `applyMessage`
 """
 
 from __future__ import annotations

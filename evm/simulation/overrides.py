@@ -1,6 +1,6 @@
 """State and block overrides of a call.
 
-Source: go-ethereum v1.17.2, internal/ethapi/override/override.go
+Source: go-ethereum v1.17.10, internal/ethapi/override/override.go
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The error of a call that was reverted.
 
-Source: go-ethereum v1.17.2, internal/ethapi/errors.go `newRevertError`
+Source: go-ethereum v1.17.10, internal/ethapi/errors.go `newRevertError`
 """
 
 from __future__ import annotations
