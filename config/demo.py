@@ -40,6 +40,12 @@ CUSTOMER = "customer@example.org"
 STAFF = "staff@example.org"
 SAMPLE_DIR = env.BASE_DIR / "samples" / NETWORK
 
+EARLIER_BLOCKS_0 = frozenset(
+    {bytes.fromhex("88ee7bbc923ef01b29348df00352a8adc8e411b9da911b3b0cedcabc16d456fc")}
+)
+"""Hashes of the block 0 of sample chains of earlier versions. The first one ended with
+Osaka."""
+
 _LAST_SYSTEM_ADDRESS = b"\x00" + b"\xff" * 19
 # The system contracts, whose slots every block changes, all begin with a zero byte.
 
@@ -90,18 +96,19 @@ def import_sample_chain() -> None:
 
 
 def remove_earlier_chain(genesis: dict[str, Any]) -> None:
-    """Delete the sample network's chain if it has another block 0.
+    """Delete the sample network's chain if it is that of an earlier version.
 
-    The network with its settings, entitlements and usage is kept.
+    The network with its settings, entitlements and usage is kept. So is any other chain
+    in a network of this name.
     Raises: ImportRunning.
     """
     network = Network.objects.filter(slug=NETWORK).first()
     if network is None or hasattr(network, "deletion"):
         return
+    if bytes(network.genesis_hash) not in EARLIER_BLOCKS_0:
+        return
     config = ChainConfig.from_genesis(genesis)
     block_hash = verified_genesis(genesis, config)[0].block.header.hash
-    if bytes(network.genesis_hash) == block_hash:
-        return
     with importer_connection() as connection, import_lock(connection, network.pk):
         delete_chain(connection, network.pk, block_hash)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
 from abi.addresses import checksummed
 from evm import rlp
 from evm.block_access_list import ListedAccount, decode_access_list
-from evm.tracers.record import unpack
+from evm.tracers.record import RecordDamaged, unpack
 from legible import words
 from nodeapi.models import Block, BlockAccessList
 
@@ -92,7 +93,11 @@ def shown_list(found: BlockAccessList | None, transactions: int) -> ShownList | 
 
     transactions: their number in the block.
     """
-    raw = b"" if found is None else unpack(bytes(found.list))
+    raw = b""
+    if found is not None:
+        # A damaged list is one that can't be shown.
+        with suppress(RecordDamaged):
+            raw = unpack(bytes(found.list))
     if not raw or len(raw) > MAX_LIST_BYTES:
         return None
     accounts = list(decode_access_list(raw))

@@ -34,3 +34,11 @@ def test_an_earlier_sample_chain_is_replaced_and_its_network_kept() -> None:
     assert list(key.networks.all()) == [network]
     assert key.entitlements.filter(network=network).exists()
     assert chains.rows("other") == other
+
+
+def test_another_chain_in_the_sample_network_is_kept() -> None:
+    genesis = sample.genesis() | {"extraData": "0x6f776e"}
+    chains.import_blocks("sample", genesis, [])
+    own = chains.rows("sample")
+    remove_earlier_chain(sample.genesis())
+    assert chains.rows("sample") == own
