@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from evm.addresses import SYSTEM_ADDRESS
@@ -22,7 +23,7 @@ TRANSFER_TOPIC = bytes.fromhex(
 """Transfer(address,address,uint256)"""
 
 
-class Frame(GasMeter):
+class Frame(GasMeter, ABC):
     """A message in execution, with its stack, memory, gas and program counter.
 
     A frame is freed when its call ends. Its effects besides the state (logs, refund,
@@ -102,9 +103,9 @@ class Frame(GasMeter):
 
     # What instructions do beyond the frame. Watched frames report it.
 
+    @abstractmethod
     def run_child(self, name: str, message: Message) -> Frame:
         """Run a call or a creation, and return its frame. name: of the instruction."""
-        raise NotImplementedError
 
     def refuse_child(self, name: str, message: Message, error: str, used: int) -> None:
         """Note a call or a creation that can't begin. It has no effect here.

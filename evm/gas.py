@@ -62,7 +62,7 @@ class GasMeter:
         self.state_gas_used += gas
 
     def return_state(self, gas: int) -> None:
-        """Return state gas that was charged. What was spilled comes back first."""
+        """Return state gas that was charged, first to the execution gas that paid for it."""
         repaid = min(gas, self.spilled)
         self.gas_remaining += repaid
         self.spilled -= repaid

@@ -70,7 +70,7 @@ class Forked:
     def send_signal(self, number: int) -> None:
         """Send a signal, unless the process has ended."""
         if self.poll() is None:
-            # It may end meanwhile, and the fork server collects it before we do.
+            # The process may end between these two lines.
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 

@@ -3,7 +3,7 @@
 geth charges in steps, and stops at the first one that exceeds the remaining gas: the
 account's first access (EIP-2929); memory and transfer (in CALL; in all from EIP-7702 on);
 a new account and the access to the delegate (both from EIP-7702 on); the new account's
-state gas (EIP-8037); what is left or its 63/64 (EIP-150) is given to the called frame.
+state gas (EIP-8037). The called frame is given up to 63/64 of the rest (EIP-150).
 
 Source: go-ethereum, core/vm/{gas,gas_table,operations_acl}.go
 """
@@ -29,7 +29,7 @@ BALANCE = "insufficient balance for transfer"
 
 
 class CallPrice(NamedTuple):
-    """What a call costs, and what is known once it was computed."""
+    """The price of a call, and what its computation has found."""
 
     gas: int
     """Without the gas that is given to the called frame."""
