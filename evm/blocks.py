@@ -137,12 +137,15 @@ def without_access_list(raw: bytes) -> bytes:
     fields = rlp.list_items(parts[0])
     promised = rlp.decode(fields[_LIST_HASH]) if len(fields) > _LIST_HASH else None
     found = keccak(parts[4])
-    if promised is None:
-        header, reason = decode_header(parts[0]), "the header has no hash of it"
-        raise InvalidBlock(header, "access list", reason=reason)
     if promised != found:
         header = decode_header(parts[0])
-        raise InvalidBlock(header, "block access list hash", found, promised)
+        reason = "block had access list before Amsterdam"
+        if header.block_access_list_hash is not None:
+            reason = (
+                f"access list hash mismatch, computed: {found.hex()}, "
+                f"remote: {header.block_access_list_hash.hex()}"
+            )
+        raise InvalidBlock(header, "block access list hash", reason)
     return rlp.wrap_list(b"".join(parts[:4]))
 
 

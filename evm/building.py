@@ -11,19 +11,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from eth_typing import Address, Hash32
-from eth_utils.address import to_checksum_address
 
 from evm.blob_gas import next_excess_blob_gas
 from evm.blocks import Block, Withdrawal
-from evm.delegations import delegate_of
+from evm.errors import InvalidTransaction
 from evm.execution import BlockExecution, Outcome
 from evm.header_rules import ELASTICITY, next_base_fee
 from evm.headers import EMPTY_UNCLES_HASH, ZERO_HASH, ZERO_NONCE, Header
 from evm.receipts import BLOOM_BYTES
 from evm.requests import requests_hash
-from evm.simulation.arguments import CallMessage
-from evm.simulation.checks import CallRejected, check_call
-from evm.transactions import BLOB, GAS_PER_BLOB, SET_CODE, Transaction
+from evm.transactions import GAS_PER_BLOB, Transaction
 from evm.trie import EMPTY_ROOT, ordered_root
 
 if TYPE_CHECKING:
@@ -200,12 +197,19 @@ class BlockBuilding:
         )
 
     def add(self, transaction: Transaction) -> None:
-        """Execute the next transaction, whose signature is valid.
+        """Execute the next transaction.
 
         Raises: TransactionRefused; the block is as before.
         """
-        self._check(transaction)
-        receipt = self._execution.apply_transaction(transaction)
+        blobs = len(transaction.blob_versioned_hashes)
+        if self.fork.has_blobs and blobs > self.blobs_left:
+            raise TransactionRefused("max data blobs reached")
+        try:
+            receipt = self._execution.apply_transaction(transaction)
+        except InvalidTransaction as error:
+            raise TransactionRefused(
+                error.text, is_outdated=error.is_outdated
+            ) from error
         self._transactions.append(transaction)
         self._fees += receipt.gas_used * self.tip_of(transaction)
 
@@ -233,63 +237,6 @@ class BlockBuilding:
             header = replace(header, block_access_list_hash=list_hash)
         block = Block(header, tuple(self._transactions), (), self._withdrawals)
         return Built(block, outcome, self._fees)
-
-    def _check(self, transaction: Transaction) -> None:
-        """Check a transaction at its position. Raises: TransactionRefused."""
-        fork, world, sender = self.fork, self._world, transaction.sender
-        if transaction.type not in fork.transaction_types:
-            raise TransactionRefused("transaction type not supported")
-        if len(transaction.blob_versioned_hashes) > self.blobs_left:
-            raise TransactionRefused("max data blobs reached")
-        nonce = world.get_nonce(sender)
-        message = _message(transaction)
-        if transaction.nonce == nonce:
-            self._check_sender(transaction, message)
-        try:
-            check_call(
-                self._execution.state,
-                message,
-                checks_nonce=True,
-                requires_fee=True,
-                gas_left=self.gas_left,
-                limits_execution_gas=True,
-            )
-        except CallRejected as error:
-            outdated = transaction.nonce < nonce
-            raise TransactionRefused(error.text, is_outdated=outdated) from error
-
-    def _check_sender(self, transaction: Transaction, message: CallMessage) -> None:
-        cap = self.fork.max_transaction_gas
-        if cap is not None and transaction.gas > cap:
-            raise TransactionRefused(
-                f"transaction gas limit too high (cap: {cap}, tx: {transaction.gas})"
-            )
-        code = self._world.get_code(message.sender)
-        if code and delegate_of(code) is None:
-            raise TransactionRefused(
-                f"sender not an eoa: address {to_checksum_address(message.sender)}, "
-                f"len(code): {len(code)}"
-            )
-
-
-def _message(transaction: Transaction) -> CallMessage:
-    """Return a transaction in the form that is checked."""
-    is_blob, is_set_code = transaction.type == BLOB, transaction.type == SET_CODE
-    return CallMessage(
-        sender=transaction.sender,
-        to=transaction.to,
-        value=transaction.value,
-        nonce=transaction.nonce,
-        gas=transaction.gas,
-        gas_price=transaction.max_fee_per_gas,
-        max_fee_per_gas=transaction.max_fee_per_gas,
-        max_priority_fee_per_gas=transaction.max_priority_fee_per_gas,
-        data=transaction.data,
-        accesses=transaction.access_list or None,
-        max_fee_per_blob_gas=transaction.max_fee_per_blob_gas if is_blob else None,
-        blob_hashes=transaction.blob_versioned_hashes if is_blob else None,
-        authorizations=transaction.authorization_list if is_set_code else None,
-    )
 
 
 def _excess_blob_gas(parent: Header, fork: Fork) -> int:

@@ -15,26 +15,17 @@ if TYPE_CHECKING:
 class InvalidBlock(Exception):
     """Raised when a block breaks a rule of its fork.
 
-    The message is one line: the block's number and hash, the field, and either the
-    reason or both the expected and the present value.
+    The message is one line: the block's number and hash, the field, and the reason. The
+    reason is geth's sentence where geth has one for the rule: of go-ethereum v1.17.10,
+    core/block_validator.go, consensus/beacon, consensus/ethash and consensus/misc.
     """
 
-    def __init__(
-        self,
-        header: Header | None,
-        field: str,
-        expected: object = None,
-        actual: object = None,
-        *,
-        reason: str = "",
-    ) -> None:
+    def __init__(self, header: Header | None, field: str, reason: str) -> None:
         self.field = field
-        self.expected = expected
-        self.actual = actual
         self.reason = reason
         self.number: int | None = None
         self.hash: Hash32 | None = None
-        super().__init__(field, expected, actual, reason)
+        super().__init__(field, reason)
         if header is not None:
             self.locate(header)
 
@@ -52,23 +43,21 @@ class InvalidBlock(Exception):
     @property
     def summary(self) -> str:
         """The field and the reason, without the block."""
-        what = self.reason
-        if not what:
-            what = f"expected {_shown(self.expected)}, got {_shown(self.actual)}"
-        return f"{self.field}: {what}"
+        return f"{self.field}: {self.reason}"
 
 
 class InvalidTransaction(InvalidBlock):
-    """Raised when a transaction is invalid at its position in its block."""
+    """Raised when a transaction is invalid at its position in its block.
 
-    def __init__(self, index: int, reason: str, header: Header | None = None) -> None:
-        """index: the transaction's index in its block, from 0. reason: for the text."""
+    index: the transaction's index in its block, from 0. text: why, in geth's words.
+    """
+
+    def __init__(
+        self, index: int, transaction_hash: Hash32, text: str, *, is_outdated: bool
+    ) -> None:
+        """is_outdated: whether the transaction's nonce was used before."""
         self.index = index
-        super().__init__(header, f"transaction {index}", reason=reason)
-
-
-def _shown(value: object) -> str:
-    """Return a value as text: bytes in hex, None as `none`."""
-    if isinstance(value, bytes):
-        return f"0x{value.hex()}"
-    return "none" if value is None else str(value)
+        self.text = text
+        self.is_outdated = is_outdated
+        reason = f"could not apply tx {index} [0x{transaction_hash.hex()}]: {text}"
+        super().__init__(None, f"transaction {index}", reason)

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from eth_typing import Address, Hash32
+from eth_utils.address import to_checksum_address
 
 from evm import requests as el_requests
 from evm.addresses import SYSTEM_ADDRESS
 from evm.block_access_list import BlockAccessList, EncodedAccessList
 from evm.context import BlockContext, TransactionContext
 from evm.delegations import resolved_code
-from evm.errors import InvalidBlock, InvalidTransaction
+from evm.errors import InvalidBlock
 from evm.executor import apply_transaction
 from evm.message import Message
 from evm.receipts import Log, Receipt, logs_bloom
@@ -163,15 +164,10 @@ class BlockExecution:
 
         Raises: InvalidTransaction if it is invalid at this position in the block.
         """
-        index = len(self.receipts)
-        if transaction.gas > self.gas_left:
-            raise InvalidTransaction(
-                index,
-                f"gas limit {transaction.gas} exceeds the {self.gas_left} left in the "
-                "block",
-            )
         self.begin_transaction()
-        executed = apply_transaction(self._state, transaction, index)
+        executed = apply_transaction(
+            self._state, transaction, len(self.receipts), self.gas_left
+        )
         self.blob_gas_used += transaction.blob_gas
         frame = executed.frame
         return self.add_receipt(
@@ -241,14 +237,14 @@ class BlockExecution:
         Raises: InvalidBlock if the contract is missing or fails (EIP-7002, EIP-7251).
         """
         frame = self._system_call(address, b"")
-        if frame is None or not frame.is_success:
-            what = "is missing" if frame is None else "failed"
-            raise InvalidBlock(
-                self._header,
-                "requests",
-                reason=f"system contract 0x{address.hex()} {what}",
-            )
-        return frame.output
+        if frame is not None and frame.is_success:
+            return frame.output
+        text = f"empty system contract: no code at {to_checksum_address(address)}"
+        if frame is not None:
+            text = f"system call failed to execute: {frame.error}"
+        queue = el_requests.QUEUE_NAMES[address]
+        reason = f"failed to process {queue} queue: {text}"
+        raise InvalidBlock(self._header, "requests", reason)
 
     # Steps
 
@@ -301,7 +297,8 @@ class BlockExecution:
         try:
             deposits = el_requests.deposit_requests(logs, self._config.deposit_contract)
         except el_requests.InvalidDepositEvent as error:
-            raise InvalidBlock(self._header, "requests", reason=str(error)) from error
+            reason = f"failed to parse deposit logs: {error}"
+            raise InvalidBlock(self._header, "requests", reason) from error
         queues = dict(el_requests.QUEUES)
         if self._fork.has_builder_requests:
             queues |= el_requests.BUILDER_QUEUES

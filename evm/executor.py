@@ -1,21 +1,19 @@
-"""Execution of a transaction: validation, payment of gas, message call, settlement."""
+"""Execution of a transaction: payment of gas, message call, settlement."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from eth_utils.exceptions import ValidationError
-
 from evm.addresses import contract_address
+from evm.checks import NONCE_TOO_LOW, CallRejected, check_transaction
 from evm.context import TransactionContext
 from evm.delegations import apply_authorizations, delegate_of
 from evm.errors import InvalidTransaction
 from evm.frame_errors import AddressCollision, FrameError, OutOfGas
 from evm.gas import GasMeter
-from evm.intrinsic import floor_gas, intrinsic_gas
+from evm.intrinsic import floor_gas
 from evm.message import Message
-from evm.signatures import CURVE_ORDER
-from evm.transactions import BLOB, CREATE_ADDRESS, LEGACY, MAX_NONCE, SET_CODE
+from evm.transactions import CREATE_ADDRESS
 
 if TYPE_CHECKING:
     from eth_typing import Address
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     from evm.intrinsic import Executable
     from evm.state import State
     from evm.transactions import Transaction
-
-BLOB_HASH_VERSION = 0x01
 
 
 class Executed(NamedTuple):
@@ -37,119 +33,24 @@ class Executed(NamedTuple):
     state_gas: int
 
 
-def apply_transaction(state: State, transaction: Transaction, index: int) -> Executed:
+def apply_transaction(
+    state: State, transaction: Transaction, index: int, gas_left: int
+) -> Executed:
     """Execute a transaction.
 
-    index: the transaction's index in its block.
+    index: the transaction's index in its block. gas_left: gas left in the block.
 
     Raises: InvalidTransaction if it is not allowed in this state.
     """
     try:
-        state.begin(transaction)
-        validate_transaction(state, transaction)
-    except ValidationError as error:
-        raise InvalidTransaction(index, str(error)) from error
+        check_transaction(state, transaction, gas_left)
+    except CallRejected as error:
+        outdated = error.code == NONCE_TOO_LOW
+        raise InvalidTransaction(
+            index, transaction.hash, error.text, is_outdated=outdated
+        ) from error
+    state.begin(transaction)
     return Executor(state, transaction, gas_price(state, transaction)).run()
-
-
-# Validity
-
-
-def validate_transaction(state: State, transaction: Transaction) -> None:
-    """Check all rules that do not depend on the rest of the block.
-
-    Raises: eth_utils.ValidationError.
-    """
-    _validate_form(state, transaction)
-    _validate_gas(state, transaction)
-    _validate_fees(state, transaction)
-    if transaction.type == BLOB:
-        _validate_blobs(state, transaction)
-    _validate_sender(state, transaction)
-
-
-def _validate_form(state: State, transaction: Transaction) -> None:
-    fork, kind, chain_id = state.fork, transaction.type, state.block.chain_id
-    if kind not in fork.transaction_types:
-        raise ValidationError(f"transaction type {kind} is not known in {fork.name}")
-    if transaction.chain_id is not None:
-        if kind == LEGACY and not fork.has_replay_protection:
-            raise ValidationError(f"{fork.name} has no chain id in transactions")
-        if transaction.chain_id != chain_id:
-            raise ValidationError(f"chain id is {transaction.chain_id}, not {chain_id}")
-    if fork.has_low_signature_rule and transaction.s > CURVE_ORDER // 2:
-        raise ValidationError("signature has a high s")
-    if kind == SET_CODE and not transaction.authorization_list:
-        raise ValidationError("no authorizations in a set-code transaction")
-    if (
-        transaction.to == CREATE_ADDRESS
-        and fork.max_init_code_size is not None
-        and len(transaction.data) > fork.max_init_code_size
-    ):
-        raise ValidationError(f"init code is {len(transaction.data)} bytes long")
-
-
-def _validate_gas(state: State, transaction: Transaction) -> None:
-    fork, gas = state.fork, transaction.gas
-    if fork.max_transaction_gas is not None and gas > fork.max_transaction_gas:
-        raise ValidationError(
-            f"gas limit {gas} is above the cap {fork.max_transaction_gas}"
-        )
-    transaction.intrinsic_gas = intrinsic_gas(transaction, fork)
-    if gas < transaction.intrinsic_gas:
-        raise ValidationError(
-            f"gas limit {gas} is below the intrinsic gas {transaction.intrinsic_gas}"
-        )
-    floor = floor_gas(transaction, fork)
-    if gas < floor:
-        raise ValidationError(f"gas limit {gas} is below the data's floor {floor}")
-    least, cap = max(transaction.intrinsic_gas, floor), fork.max_execution_gas
-    if cap is not None and least > cap:
-        raise ValidationError(f"intrinsic gas or floor {least} is above the cap {cap}")
-
-
-def _validate_fees(state: State, transaction: Transaction) -> None:
-    fee, tip = transaction.max_fee_per_gas, transaction.max_priority_fee_per_gas
-    if tip > fee:
-        raise ValidationError(f"priority fee {tip} is above the fee {fee}")
-    if fee < base_fee(state):
-        raise ValidationError(f"fee {fee} is below the base fee {base_fee(state)}")
-
-
-def _validate_blobs(state: State, transaction: Transaction) -> None:
-    hashes = transaction.blob_versioned_hashes
-    maximum, price = state.fork.max_blobs_per_transaction, state.blob_base_fee
-    if not hashes:
-        raise ValidationError("no blobs in a blob transaction")
-    if maximum is not None and len(hashes) > maximum:
-        raise ValidationError(f"{len(hashes)} blobs, at most {maximum} are allowed")
-    if any(blob_hash[0] != BLOB_HASH_VERSION for blob_hash in hashes):
-        raise ValidationError("a blob's hash has an unknown version")
-    if transaction.max_fee_per_blob_gas < price:
-        raise ValidationError(
-            f"blob fee {transaction.max_fee_per_blob_gas} is below the blob base "
-            f"fee {price}"
-        )
-
-
-def _validate_sender(state: State, transaction: Transaction) -> None:
-    sender = transaction.sender
-    nonce = state.get_nonce(sender)
-    if transaction.nonce != nonce:
-        raise ValidationError(f"nonce is {transaction.nonce}, not {nonce}")
-    if nonce >= MAX_NONCE:
-        raise ValidationError("the sender's nonces are used up")
-    code = state.get_code(sender)
-    if code and not (state.fork.has_delegations and delegate_of(code)):
-        raise ValidationError("the sender is a contract")
-    cost = (
-        transaction.gas * transaction.max_fee_per_gas
-        + transaction.blob_gas * transaction.max_fee_per_blob_gas
-        + transaction.value
-    )
-    balance = state.get_balance(sender)
-    if balance < cost:
-        raise ValidationError(f"the sender has {balance} wei, and needs up to {cost}")
 
 
 # Price

@@ -60,34 +60,24 @@ def validate_header(
 
     Raises: InvalidBlock, naming the field.
     """
-    _expect(header, "number", parent.number + 1, header.number)
-    _expect(header, "parent hash", parent.hash, header.parent_hash)
-    if header.timestamp <= parent.timestamp:
-        raise InvalidBlock(
-            header,
-            "timestamp",
-            reason=f"{header.timestamp} is not after the parent's {parent.timestamp}",
-        )
-    if header.timestamp > MAX_TIMESTAMP:
-        raise InvalidBlock(
-            header, "timestamp", reason=f"{header.timestamp} exceeds {MAX_TIMESTAMP}"
-        )
-    if len(header.extra_data) > MAX_EXTRA_DATA_BYTES:
-        raise InvalidBlock(
-            header,
-            "extra data",
-            reason=f"{len(header.extra_data)} bytes exceed {MAX_EXTRA_DATA_BYTES}",
-        )
-    if not config.is_dao_extra_data_valid(header.number, header.extra_data):
-        raise InvalidBlock(
-            header, "extra data", reason="takes the other side of the DAO fork"
-        )
+    if header.number != parent.number + 1:
+        raise InvalidBlock(header, "number", "invalid block number")
+    if header.parent_hash != parent.hash:
+        raise InvalidBlock(header, "parent hash", "unknown ancestor")
+    _check_timestamp(header, parent, fork)
+    _check_extra_data(header, fork, config)
     _check_gas_limit(header, parent, fork)
     _check_seal_fields(header, parent, fork)
     _check_presence(header, fork)
-    if fork.has_base_fee:
-        expected = next_base_fee(parent)
-        _expect(header, "base fee per gas", expected, header.base_fee_per_gas)
+    if fork.has_base_fee and header.base_fee_per_gas != next_base_fee(parent):
+        found, fee = header.base_fee_per_gas, parent.base_fee_per_gas
+        raise InvalidBlock(
+            header,
+            "base fee per gas",
+            f"invalid baseFee: have {found}, want {next_base_fee(parent)}, "
+            f"parentBaseFee {'<nil>' if fee is None else fee}, "
+            f"parentGasUsed {parent.gas_used}",
+        )
     if fork.has_blobs:
         _check_blob_gas(header, parent, fork)
 
@@ -110,84 +100,158 @@ def next_base_fee(parent: Header) -> int:
     return base_fee - change
 
 
+def _check_timestamp(header: Header, parent: Header, fork: Fork) -> None:
+    timestamp = header.timestamp
+    if timestamp > MAX_TIMESTAMP:
+        # geth can't decode such a header.
+        raise InvalidBlock(header, "timestamp", f"{timestamp} exceeds {MAX_TIMESTAMP}")
+    if timestamp <= parent.timestamp:
+        text = "timestamp older than parent"
+        if fork.difficulty is None:
+            text = "invalid timestamp"
+        raise InvalidBlock(
+            header,
+            "timestamp",
+            f"{text} ({timestamp} is not after {parent.timestamp})",
+        )
+
+
+def _check_extra_data(header: Header, fork: Fork, config: ChainConfig) -> None:
+    size = len(header.extra_data)
+    if size > MAX_EXTRA_DATA_BYTES:
+        text = f"extra-data too long: {size} > {MAX_EXTRA_DATA_BYTES}"
+        if fork.difficulty is None:
+            text = f"extra-data longer than {MAX_EXTRA_DATA_BYTES} bytes ({size})"
+        raise InvalidBlock(header, "extra data", text)
+    if not config.is_dao_extra_data_valid(header.number, header.extra_data):
+        side = "pro" if config.supports_dao_fork else "no"
+        raise InvalidBlock(header, "extra data", f"bad DAO {side}-fork extra-data")
+
+
 def _check_gas_limit(header: Header, parent: Header, fork: Fork) -> None:
     gas_limit, parent_limit = header.gas_limit, parent.gas_limit
+    if gas_limit > MAX_GAS_LIMIT:
+        text = f"invalid gasLimit: have {gas_limit}, max {MAX_GAS_LIMIT}"
+        raise InvalidBlock(header, "gas limit", text)
+    if header.gas_used > gas_limit:
+        text = f"invalid gasUsed: have {header.gas_used}, gasLimit {gas_limit}"
+        raise InvalidBlock(header, "gas used", text)
     if fork.has_base_fee and parent.base_fee_per_gas is None:
         # First block of London: the parent's gas limit becomes the gas target.
         parent_limit *= ELASTICITY
-    if header.gas_used > gas_limit:
-        raise InvalidBlock(
-            header,
-            "gas used",
-            reason=f"{header.gas_used} exceeds the gas limit {gas_limit}",
+    bound = parent_limit // GAS_LIMIT_BOUND_DIVISOR
+    if abs(gas_limit - parent_limit) >= bound:
+        text = (
+            f"invalid gas limit: have {gas_limit}, want {parent_limit} +/- {bound - 1}"
         )
-    if abs(gas_limit - parent_limit) >= parent_limit // GAS_LIMIT_BOUND_DIVISOR:
-        raise InvalidBlock(
-            header,
-            "gas limit",
-            reason=f"{gas_limit} is too far from the parent's {parent_limit}",
-        )
-    if not MIN_GAS_LIMIT <= gas_limit <= MAX_GAS_LIMIT:
-        raise InvalidBlock(
-            header,
-            "gas limit",
-            reason=f"{gas_limit} is not between {MIN_GAS_LIMIT} and {MAX_GAS_LIMIT}",
-        )
+        raise InvalidBlock(header, "gas limit", text)
+    if gas_limit < MIN_GAS_LIMIT:
+        text = f"invalid gas limit below {MIN_GAS_LIMIT}"
+        raise InvalidBlock(header, "gas limit", text)
 
 
 def _check_seal_fields(header: Header, parent: Header, fork: Fork) -> None:
     """Check the difficulty, and after the merge also nonce and uncles."""
-    if fork.difficulty is None:
-        _expect(header, "difficulty", 0, header.difficulty)
-        _expect(header, "nonce", ZERO_NONCE, header.nonce)
-        _expect(header, "uncles hash", EMPTY_UNCLES_HASH, header.uncles_hash)
+    difficulty = 0
+    if fork.difficulty is not None:
+        difficulty = fork.difficulty(
+            parent.difficulty,
+            parent.timestamp,
+            header.timestamp,
+            header.number,
+            parent.uncles_hash != EMPTY_UNCLES_HASH,
+        )
+    if header.difficulty != difficulty:
+        text = f"invalid difficulty: have {header.difficulty}, want {difficulty}"
+        if fork.difficulty is None and not parent.difficulty:
+            text = "invalid terminal block"
+        raise InvalidBlock(header, "difficulty", text)
+    if fork.difficulty is not None:
         return
-    difficulty = fork.difficulty(
-        parent.difficulty,
-        parent.timestamp,
-        header.timestamp,
-        header.number,
-        parent.uncles_hash != EMPTY_UNCLES_HASH,
-    )
-    _expect(header, "difficulty", difficulty, header.difficulty)
+    if header.nonce != ZERO_NONCE:
+        raise InvalidBlock(header, "nonce", "invalid nonce")
+    if header.uncles_hash != EMPTY_UNCLES_HASH:
+        raise InvalidBlock(header, "uncles hash", "invalid uncle hash")
 
 
 def _check_presence(header: Header, fork: Fork) -> None:
     """Check that the header has all fields of its fork and no others."""
-    for field, value, is_due in (
-        ("base fee per gas", header.base_fee_per_gas, fork.has_base_fee),
-        ("withdrawals root", header.withdrawals_root, fork.has_withdrawals),
-        ("blob gas used", header.blob_gas_used, fork.has_blobs),
-        ("excess blob gas", header.excess_blob_gas, fork.has_blobs),
+    for field, value, is_due, missing, unexpected in (
+        (
+            "base fee per gas",
+            header.base_fee_per_gas,
+            fork.has_base_fee,
+            "header is missing baseFee",
+            "invalid baseFee before fork: have {}, expected 'nil'",
+        ),
+        (
+            "withdrawals root",
+            header.withdrawals_root,
+            fork.has_withdrawals,
+            "missing withdrawalsHash",
+            "invalid withdrawalsHash: have {}, expected nil",
+        ),
         (
             "parent beacon block root",
             header.parent_beacon_root,
             fork.has_parent_beacon_root,
+            "header is missing beaconRoot",
+            "invalid parentBeaconRoot, have 0x{}, expected nil",
         ),
-        ("requests hash", header.requests_hash, fork.has_requests),
+        (
+            "excess blob gas",
+            header.excess_blob_gas,
+            fork.has_blobs,
+            "header is missing excessBlobGas",
+            "invalid excessBlobGas: have {}, expected nil",
+        ),
+        (
+            "blob gas used",
+            header.blob_gas_used,
+            fork.has_blobs,
+            "header is missing blobGasUsed",
+            "invalid blobGasUsed: have {}, expected nil",
+        ),
+        # geth only compares the hash that was computed.
+        (
+            "requests hash",
+            header.requests_hash,
+            fork.has_requests,
+            "header is missing requestsHash",
+            "invalid requestsHash: have {}, expected nil",
+        ),
         (
             "block access list hash",
             header.block_access_list_hash,
             fork.has_block_access_list,
+            "header is missing block access list hash",
+            "invalid block access list hash: have {}, expected nil",
         ),
-        ("slot number", header.slot_number, fork.has_block_access_list),
+        (
+            "slot number",
+            header.slot_number,
+            fork.has_block_access_list,
+            "header is missing slotNumber",
+            "invalid slotNumber: have {}, expected nil",
+        ),
     ):
-        if (value is not None) != is_due:
-            verb = "lacks" if is_due else "does not know"
-            raise InvalidBlock(
-                header, field, reason=f"{fork.name} {verb} this header field"
-            )
+        if value is None and is_due:
+            raise InvalidBlock(header, field, missing)
+        if value is not None and not is_due:
+            shown = value.hex() if isinstance(value, bytes) else value
+            raise InvalidBlock(header, field, unexpected.format(shown))
 
 
 def _check_blob_gas(header: Header, parent: Header, fork: Fork) -> None:
     used, parameters = header.blob_gas_used or 0, fork.blob_parameters
     if parameters is not None and used > parameters.max_gas:
-        raise InvalidBlock(
-            header, "blob gas used", reason=f"{used} exceeds {parameters.max_gas}"
-        )
+        text = f"blob gas used {used} exceeds maximum allowance {parameters.max_gas}"
+        raise InvalidBlock(header, "blob gas used", text)
     if used % GAS_PER_BLOB:
         raise InvalidBlock(
-            header, "blob gas used", reason=f"{used} is no multiple of {GAS_PER_BLOB}"
+            header,
+            "blob gas used",
+            f"blob gas used {used} not a multiple of blob gas per blob {GAS_PER_BLOB}",
         )
     excess = next_excess_blob_gas(
         parent.excess_blob_gas or 0,
@@ -195,7 +259,9 @@ def _check_blob_gas(header: Header, parent: Header, fork: Fork) -> None:
         parent.base_fee_per_gas or 0,
         fork,
     )
-    _expect(header, "excess blob gas", excess, header.excess_blob_gas)
+    if header.excess_blob_gas != excess:
+        text = f"invalid excessBlobGas: have {header.excess_blob_gas}, want {excess}"
+        raise InvalidBlock(header, "excess blob gas", text)
 
 
 def validate_uncles(block: Block, ancestry: Ancestry, config: ChainConfig) -> None:
@@ -210,8 +276,7 @@ def validate_uncles(block: Block, ancestry: Ancestry, config: ChainConfig) -> No
     Raises: InvalidBlock.
     """
     if len(block.uncles) > MAX_UNCLES:
-        reason = f"{len(block.uncles)} exceed {MAX_UNCLES}"
-        raise InvalidBlock(block.header, "uncles", reason=reason)
+        raise InvalidBlock(block.header, "uncles", "too many uncles")
     generations = ancestry[: UNCLE_DEPTH + 1]
     ancestors = {
         generation.header.hash: generation.header for generation in generations
@@ -225,14 +290,14 @@ def validate_uncles(block: Block, ancestry: Ancestry, config: ChainConfig) -> No
         parent = ancestors.get(uncle.parent_hash)
         fault = None
         if uncle.hash in included:
-            fault = "is included already"
+            fault = "duplicate uncle"
         elif uncle.hash in ancestors:
-            fault = "is an ancestor"
+            fault = "uncle is ancestor"
         elif parent is None or uncle.parent_hash == block.header.parent_hash:
-            fault = "is no child of an ancestor within reach"
+            fault = "uncle's parent is not ancestor"
         if fault is not None or parent is None:
-            reason = f"0x{uncle.hash.hex()} {fault}"
-            raise InvalidBlock(block.header, f"uncle {index}", reason=reason)
+            reason = f"{fault} (0x{uncle.hash.hex()})"
+            raise InvalidBlock(block.header, f"uncle {index}", reason)
         included.add(uncle.hash)
         _validate_uncle_header(block.header, index, uncle, parent, config)
 
@@ -244,9 +309,4 @@ def _validate_uncle_header(
     try:
         validate_header(uncle, parent, fork, config)
     except InvalidBlock as error:
-        raise InvalidBlock(nephew, f"uncle {index}", reason=error.summary) from error
-
-
-def _expect(header: Header, field: str, expected: object, actual: object) -> None:
-    if expected != actual:
-        raise InvalidBlock(header, field, expected, actual)
+        raise InvalidBlock(nephew, f"uncle {index}", error.summary) from error

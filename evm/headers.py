@@ -115,9 +115,9 @@ class Header:
         return rlp.encode(self.items())
 
 
-_FIELD_COUNTS = {15, 16, 17, 20, 21, 23}
-"""Numbers of fields: at first, and from London, Shanghai, Cancun, Prague and Amsterdam
-on."""
+_FIELD_COUNTS = range(15, 24)
+"""Numbers of fields: 15 of all forks, and those that London to Amsterdam have added. Which
+of these a header must have is a rule of its fork (`evm.header_rules`)."""
 
 
 def decode_header(raw: bytes) -> Header:
@@ -131,7 +131,7 @@ def decode_header(raw: bytes) -> Header:
 def header_from_items(items: Decoded) -> Header:
     """Return a header from a decoded RLP list. Raises: RlpError if it is malformed."""
     if not isinstance(items, list) or len(items) not in _FIELD_COUNTS:
-        raise RlpError("a header must be a list of 15, 16, 17, 20, 21 or 23 fields")
+        raise RlpError("a header must be a list of 15 to 23 fields")
     tail = [*items[15:], *[None] * (23 - len(items))]
     return Header(
         parent_hash=Hash32(decode_bytes(items[0], 32)),

@@ -48,6 +48,18 @@ class Executable(Protocol):
         """The gas limit."""
 
     @property
+    def max_fee_per_gas(self) -> int:
+        """Wei."""
+
+    @property
+    def max_priority_fee_per_gas(self) -> int:
+        """Wei."""
+
+    @property
+    def max_fee_per_blob_gas(self) -> int | None:
+        """Wei."""
+
+    @property
     def data(self) -> bytes:
         """The input or init code."""
 

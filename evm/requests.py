@@ -50,6 +50,14 @@ BUILDER_QUEUES = {
 }
 """The same from Amsterdam on, in addition."""
 
+QUEUE_NAMES = {
+    WITHDRAWAL_REQUEST_ADDRESS: "withdrawal",
+    CONSOLIDATION_REQUEST_ADDRESS: "consolidation",
+    BUILDER_DEPOSIT_ADDRESS: "builder deposit",
+    BUILDER_EXIT_ADDRESS: "builder exit",
+}
+"""System contract → the queue's name in geth's texts."""
+
 _DEPOSIT_EVENT = bytes.fromhex(
     "649bbc62d0e31342afea4e5cd82d4049e7e1ee912fc0889aa790803be39038c5"
 )
@@ -79,7 +87,10 @@ def deposit_requests(logs: Iterable[Log], deposit_contract: Address) -> bytes:
 
 def _parse_deposit(data: bytes) -> bytes:
     if len(data) != _DEPOSIT_EVENT_LENGTH:
-        raise InvalidDepositEvent(f"deposit event has {len(data)} bytes, not 576")
+        raise InvalidDepositEvent(
+            "unable to parse deposit data: deposit wrong length: "
+            f"want {_DEPOSIT_EVENT_LENGTH}, have {len(data)}"
+        )
     request = b""
     for i, (offset, length) in enumerate(_DEPOSIT_FIELDS):
         if int.from_bytes(data[32 * i : 32 * i + 32], "big") != offset:

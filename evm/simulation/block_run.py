@@ -14,6 +14,7 @@ from eth_typing import Address, Hash32
 from evm.blocks import Block, Withdrawal
 from evm.changed_state import ChangedState
 from evm.changes import Changes
+from evm.checks import GAS_LIMIT_REACHED, CallRejected, check_nonce_limit
 from evm.errors import InvalidBlock
 from evm.execution import BlockExecution
 from evm.receipts import BLOOM_BYTES
@@ -22,11 +23,6 @@ from evm.signing import TransactionFields, encode_unsigned
 from evm.simulation.arguments import ZERO_ADDRESS, InvalidCall, call_message
 from evm.simulation.block import CallBlock
 from evm.simulation.call import CallRules, execute_call
-from evm.simulation.checks import (
-    GAS_LIMIT_REACHED,
-    CallRejected,
-    check_nonce_limit,
-)
 from evm.simulation.errors import SERVER_ERROR, SimulationError
 from evm.simulation.overrides import InvalidOverride, override_state
 from evm.simulation.transfer_logs import TransferLogs
@@ -286,8 +282,7 @@ class BlockRun:
         try:
             return self._execution.finish((), self._withdrawals)
         except InvalidBlock as error:
-            text = f"system call failed to execute: {error.summary}"
-            raise SimulationError(SERVER_ERROR, text) from error
+            raise SimulationError(SERVER_ERROR, error.reason) from error
 
     def _complete(self, outcome: Outcome, state_root: Hash32) -> Block:
         """Return the block with the results of its execution in its header."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evm.simulation.checks import CallRejected
+from evm.checks import CallRejected
 from evm.tracers.watching import Watcher
 
 if TYPE_CHECKING:

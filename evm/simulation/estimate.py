@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from evm.frame_errors import OUT_OF_GAS
-from evm.simulation.call import LIMITED_CALL, CallResult, execute_call
-from evm.simulation.checks import (
+from evm.checks import (
     FUNDS_TEXT,
     INTRINSIC_GAS,
     TRANSFER_TEXT,
     CallRejected,
 )
+from evm.frame_errors import OUT_OF_GAS
+from evm.simulation.call import LIMITED_CALL, CallResult, execute_call
 from evm.transactions import CREATE_ADDRESS
 
 if TYPE_CHECKING:

@@ -11,20 +11,15 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from eth_utils.address import to_checksum_address
-
-from evm.delegations import delegate_of
-from evm.intrinsic import floor_gas, intrinsic_gas
+from evm.checks import check_gas_limit, check_sender, check_type
 from evm.simulation.arguments import CallArguments, CallMessage, call_message
 from evm.simulation.call import CallResult, CallRules, execute_call
-from evm.simulation.checks import OTHER, CallRejected
 from evm.simulation.traced import execute_traced_call
 from evm.transactions import ACCESS_LIST, CREATE_ADDRESS, Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evm.rules.fork import Fork
     from evm.simulation.block import CallBlock
     from evm.tracers.frame_events import Events
     from evm.tracers.steps import StepTracer
@@ -134,8 +129,7 @@ def _checked_message(
 
     gas: as of `execute_under`. Raises: CallRejected.
     """
-    if transaction.type not in block.fork.transaction_types:
-        raise CallRejected(OTHER, "transaction type not supported")
+    check_type(transaction, block.fork)
     call = call_message(
         transaction_arguments(transaction),
         chain_id=block.config.chain_id,
@@ -145,29 +139,6 @@ def _checked_message(
     call.hash = transaction.hash
     if gas is not None:
         call.gas = gas
-    _check_as_transaction(world, block.fork, call)
+    check_gas_limit(block.fork, call)
+    check_sender(world, block.fork, call)
     return call
-
-
-def _check_as_transaction(world: World, fork: Fork, call: CallMessage) -> None:
-    """Check what a fork demands of transactions, but not of calls. Raises: CallRejected."""
-    cap = fork.max_transaction_gas
-    if cap is not None and call.gas > cap:
-        raise CallRejected(
-            OTHER, f"transaction gas limit too high (cap: {cap}, tx: {call.gas})"
-        )
-    code = world.get_code(call.sender)
-    if code and not (fork.has_delegations and delegate_of(code)):
-        raise CallRejected(
-            OTHER,
-            f"sender not an eoa: address {to_checksum_address(call.sender)}, "
-            f"len(code): {len(code)}",
-        )
-    if fork.max_execution_gas is not None:
-        gas, floor = intrinsic_gas(call, fork), floor_gas(call, fork)
-        if call.gas >= max(gas, floor) > fork.max_execution_gas:
-            raise CallRejected(
-                OTHER,
-                "insufficient gas for floor data gas cost: intrinsic cost "
-                f"{gas}, floor: {floor}",
-            )

@@ -22,7 +22,7 @@ from nodeapi.chain.audit import AuditFailure
 from nodeapi.chain.branch import StateMismatch
 from nodeapi.chain.replay import NotTraceable, Origin, find_origin
 from nodeapi.chain.trie_at import trie_at
-from nodeapi.chain.verification import computed_fields
+from nodeapi.chain.verification import computed_fields, mismatch
 from nodeapi.documents.receipts import parse_receipt, receipt_document
 
 if TYPE_CHECKING:
@@ -134,9 +134,12 @@ def _wrong_receipts(stored: list[Receipt], found: list[Receipt]) -> Iterator[str
 
 def _wrong_fields(header: Header, outcome: Outcome, root: Hash32) -> Iterator[str]:
     """Yield the fields of a header that the execution does not confirm."""
-    for field, promised, found in computed_fields(header, outcome):
-        yield from _difference(field, promised, found)
-    yield from _difference("state root", header.state_root, root)
+    for field, promised, found in (
+        *computed_fields(header, outcome),
+        ("state root", header.state_root, root),
+    ):
+        if promised != found:
+            yield mismatch(header, field, promised, found).summary
 
 
 def _difference(field: str, stored: object, computed: object) -> Iterator[str]:

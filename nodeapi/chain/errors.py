@@ -24,8 +24,8 @@ def detached(header: Header, genesis_hash: Hash32) -> InvalidBlock:
     """
     genesis = f"block 0 of this network is 0x{genesis_hash.hex()}"
     if header.number == 0:
-        return InvalidBlock(header, "genesis", reason=genesis)
-    reason = f"unknown parent 0x{header.parent_hash.hex()}"
+        return InvalidBlock(header, "genesis", genesis)
+    reason = f"unknown ancestor 0x{header.parent_hash.hex()}"
     if header.number == 1:
         reason += f", {genesis}"
-    return UnknownParent(header, "parent", reason=reason)
+    return UnknownParent(header, "parent", reason)

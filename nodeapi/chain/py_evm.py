@@ -141,7 +141,7 @@ def execute(origin: Origin, trie: StateTrie) -> tuple[Outcome, Hash32]:
             vm.block_postprocessing(block)
             root = vm.finalize_block(block).block.header.state_root
     except (ValidationError, PyEVMError, rlp.exceptions.RLPException) as error:
-        raise InvalidBlock(header, "py-evm", reason=str(error)) from error
+        raise InvalidBlock(header, "py-evm", str(error)) from error
     requests = None
     if origin.fork.has_requests and config.deposit_contract == DEPOSIT_CONTRACT_ADDRESS:
         requests = [request for request in block.block_requests if len(request) > 1]

@@ -120,37 +120,27 @@ def verify_block(
 
 
 def _check_body(block: Block, fork: Fork) -> None:
-    header = block.header
+    header, withdrawals = block.header, block.withdrawals
     if fork.max_block_size is not None and block.size > fork.max_block_size:
-        raise InvalidBlock(
-            header, "size", reason=f"{block.size} bytes exceed {fork.max_block_size}"
-        )
-    _check(
-        header,
-        "transactions root",
-        header.transactions_root,
-        ordered_root([transaction.raw for transaction in block.transactions]),
-    )
+        sizes = f"({block.size} bytes, limit {fork.max_block_size})"
+        reason = f"block RLP-encoded size exceeds maximum {sizes}"
+        raise InvalidBlock(header, "size", reason)
+    root = ordered_root([transaction.raw for transaction in block.transactions])
+    _check(header, "transactions root", header.transactions_root, root)
     uncles = rlp.encode([uncle.items() for uncle in block.uncles])
-    _check(header, "uncles hash", header.uncles_hash, sha3.keccak_256(uncles).digest())
-    if (block.withdrawals is not None) != fork.has_withdrawals:
-        raise InvalidBlock(
-            header, "withdrawals", fork.has_withdrawals, block.withdrawals is not None
-        )
-    if block.withdrawals is not None:
-        _check(
-            header,
-            "withdrawals root",
-            header.withdrawals_root,
-            ordered_root([withdrawal.encode() for withdrawal in block.withdrawals]),
-        )
+    uncles_hash = sha3.keccak_256(uncles).digest()
+    _check(header, "uncles hash", header.uncles_hash, uncles_hash)
+    if withdrawals is None and fork.has_withdrawals:
+        raise InvalidBlock(header, "withdrawals", "missing withdrawals in block body")
+    if withdrawals is not None:
+        if not fork.has_withdrawals:
+            reason = "withdrawals present in block body"
+            raise InvalidBlock(header, "withdrawals", reason)
+        root = ordered_root([withdrawal.encode() for withdrawal in withdrawals])
+        _check(header, "withdrawals root", header.withdrawals_root, root)
     if fork.has_blobs:
-        _check(
-            header,
-            "blob gas used",
-            header.blob_gas_used,
-            sum(transaction.blob_gas for transaction in block.transactions),
-        )
+        blob_gas = sum(transaction.blob_gas for transaction in block.transactions)
+        _check(header, "blob gas used", header.blob_gas_used, blob_gas)
 
 
 def _check_outcome(header: Header, outcome: Outcome) -> None:
@@ -159,8 +149,12 @@ def _check_outcome(header: Header, outcome: Outcome) -> None:
     access_list, limit = outcome.access_list, header.gas_limit // GAS_PER_LIST_ITEM
     is_limited = header.block_access_list_hash is not None
     if access_list is not None and is_limited and access_list.items > limit:
-        reason = f"{access_list.items} accounts and slots exceed {limit}"
-        raise InvalidBlock(header, "block access list", reason=reason)
+        reason = (
+            "invalid block access list: block access list exceeds size constraint: "
+            f"items={access_list.items}, limit={limit} "
+            f"(block gas limit {header.gas_limit} / {GAS_PER_LIST_ITEM})"
+        )
+        raise InvalidBlock(header, "block access list", reason)
 
 
 def computed_fields(
@@ -168,13 +162,14 @@ def computed_fields(
 ) -> Iterator[tuple[str, object, object]]:
     """Yield each field of a header that an execution gives, except the state root.
 
-    The name, the header's value, and the computed value.
+    The name, the header's value, and the computed value; in the order in which geth
+    compares them.
     """
     yield "gas used", header.gas_used, outcome.gas_used
-    receipts = ordered_root([receipt.encode() for receipt in outcome.receipts])
-    yield "receipts root", header.receipts_root, receipts
     bloom = outcome.bloom.to_bytes(BLOOM_BYTES, "big")
     yield "logs bloom", header.logs_bloom, bloom
+    receipts = ordered_root([receipt.encode() for receipt in outcome.receipts])
+    yield "receipts root", header.receipts_root, receipts
     if outcome.requests is not None:
         yield "requests hash", header.requests_hash, requests_hash(outcome.requests)
     listed, access_list = header.block_access_list_hash, outcome.access_list
@@ -182,7 +177,39 @@ def computed_fields(
         yield "block access list hash", listed, access_list.hash
 
 
+_BODY_TEXT = "{} mismatch (header value {{}}, calculated {{}})"
+_TEXTS = {
+    "transactions root": _BODY_TEXT.format("transaction root hash"),
+    "uncles hash": _BODY_TEXT.format("uncle root hash"),
+    "withdrawals root": _BODY_TEXT.format("withdrawals root hash"),
+    "blob gas used": "blob gas used mismatch (header {}, calculated {})",
+    "gas used": "invalid gas used (remote: {} local: {})",
+    "logs bloom": "invalid bloom (remote: {}  local: {})",
+    "receipts root": "invalid receipt root hash (remote: {} local: {})",
+    "requests hash": "invalid requests hash (remote: {} local: {})",
+    "block access list hash": "access list hash mismatch, local: {1}, remote: {0}",
+    "state root": "invalid merkle root (remote: {} local: {})",
+}
+"""geth's text for each field of a header that is compared with a computed value.
+
+{0}: the header's value, {1}: the computed one.
+
+Source: go-ethereum v1.17.10, core/block_validator.go
+"""
+
+
+def mismatch(
+    header: Header, field: str, promised: object, found: object
+) -> InvalidBlock:
+    """Return the error for a field of a header that has another value than the computed."""
+    values = (
+        value.hex() if isinstance(value, bytes) else value
+        for value in (promised, found)
+    )
+    return InvalidBlock(header, field, _TEXTS[field].format(*values))
+
+
 def _check(header: Header, field: str, promised: object, found: object) -> None:
     """Compare a header's field with the computed value. Raises: InvalidBlock."""
     if promised != found:
-        raise InvalidBlock(header, field, expected=found, actual=promised)
+        raise mismatch(header, field, promised, found)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import psycopg
 
 from evm.chain_config import ChainConfig
-from evm.simulation.checks import CallRejected
+from evm.checks import CallRejected
 from evm.simulation.transactions import execute_under
 from evm.transactions import CREATE_ADDRESS
 from nodeapi.chain.replay import Origin, Replay, find_origin

@@ -15,12 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import sha256
 
-from eth_utils.exceptions import ValidationError
-
+from evm import checks
+from evm.checks import FLOOR_TEXT
 from evm.intrinsic import floor_gas, intrinsic_gas
 from evm.rules.fork import Fork
-from evm.signatures import CURVE_ORDER
-from evm.simulation.checks import FLOOR_TEXT
 from evm.transactions import (
     BLOB,
     CELLS_PER_BLOB,
@@ -167,21 +165,10 @@ def check_signature(transaction: Transaction, chain_id: int) -> None:
 
     Raises: InvalidTransaction.
     """
-    if transaction.chain_id is not None and transaction.chain_id != chain_id:
-        raise InvalidTransaction(
-            "invalid sender: invalid chain id for signer: "
-            f"have {transaction.chain_id} want {chain_id}"
-        )
-    if (
-        transaction.y_parity not in (0, 1)
-        or not 0 < transaction.r < CURVE_ORDER
-        or not 0 < transaction.s <= CURVE_ORDER // 2
-    ):
-        raise InvalidTransaction("invalid sender: invalid transaction v, r, s values")
     try:
-        _ = transaction.sender
-    except ValidationError:
-        raise InvalidTransaction("invalid sender: recovery failed") from None
+        checks.check_signature(transaction, chain_id)
+    except checks.CallRejected as error:
+        raise InvalidTransaction(f"invalid sender: {error.text}") from None
 
 
 def _check_gas(transaction: Transaction, fork: Fork) -> None:

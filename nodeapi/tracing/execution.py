@@ -12,7 +12,7 @@ import orjson
 import psycopg
 
 from evm.chain_config import ChainConfig
-from evm.simulation.checks import CallRejected
+from evm.checks import CallRejected
 from evm.simulation.transactions import execute_under, trace_under
 from evm.tracers.mux import MuxTracer
 from evm.tracers.native import NativeTracer

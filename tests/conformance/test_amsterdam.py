@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,29 +64,26 @@ def test_all_recorded_methods_are_asked() -> None:
     assert amsterdam.answers().keys() == set(METHODS)
 
 
-TEXTS = {
-    "block access list hash of another list": "block access list hash: {local_remote}",
-    "empty block access list hash": "block access list hash: {local_remote}",
-    "no slot number (22 fields)": "a header must be a list of 15, 16, 17, 20, 21 or 23 "
-    "fields",
-    "neither list hash nor slot number (21 fields)": "block access list hash: amsterdam "
-    "lacks this header field",
-    "Amsterdam fields before the fork": "block access list hash: bpo2 does not know this "
-    "header field",
-    "header gas used is the cumulative gas of receipts": "gas used: {local_remote}",
-    "requests hash without builder requests": "requests hash: {local_remote}",
-    "state root": "state root: {local_remote}",
-    "receipts root": "receipts root: {local_remote}",
-    "one trailing field more in the header (24 fields)": "a fork with 24 header fields",
-    "valid block, list attached but altered": "block access list hash: {local_remote}",
+FIELDS = {
+    "block access list hash of another list": "block access list hash",
+    "empty block access list hash": "block access list hash",
+    "no slot number (22 fields)": "slot number",
+    "neither list hash nor slot number (21 fields)": "block access list hash",
+    "Amsterdam fields before the fork": "block access list hash",
+    "header gas used is the cumulative gas of receipts": "gas used",
+    "requests hash without builder requests": "requests hash",
+    "state root": "state root",
+    "receipts root": "receipts root",
+    "one trailing field more in the header (24 fields)": "",
+    "valid block, list attached but altered": "block access list hash",
     "valid block, list attached": "",
     "valid block, no list attached": "",
 }
-"""The text of each rejection, with the values that geth's text names."""
+"""The field that each rejection names, before geth's text."""
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_altered_blocks_are_rejected_with_the_values_of_geths_text(
+@pytest.mark.parametrize("name", FIELDS)
+def test_altered_blocks_are_rejected_with_geths_text(
     transactional_db: None, tmp_path: Path, name: str
 ) -> None:
     (altered,) = (each for each in amsterdam.rejected() if each["name"] == name)
@@ -103,25 +99,23 @@ def test_altered_blocks_are_rejected_with_the_values_of_geths_text(
         return
     with pytest.raises(CommandError) as caught:
         call_command("import_chain", path, network="net")
-    assert TEXTS[name].format(local_remote=values_of(altered["geth"])) in str(
-        caught.value
-    )
+    message = str(caught.value)
+    if "too many elements" in altered["geth"]:
+        # It may be the header of a later fork, so that only this version can't read it.
+        assert message.endswith(
+            "needs a fork with 24 header fields, which is not supported"
+        )
+    else:
+        text = altered["geth"].removeprefix(f"invalid block {number}: ")
+        # The end is an error of geth's database, and there was none.
+        text = text.removesuffix(" dberr: %!w(<nil>)")
+        assert message.startswith(f"block {number} (0x")
+        assert message.endswith(f"): {FIELDS[name]}: {text}")
     assert Network.objects.get().head_number == number - 1
 
 
-def values_of(text: str) -> str:
-    """Return the values in a text of geth as our texts have them."""
-    values = dict(re.findall(r"(local|computed|remote): (\w+)", text))
-    shown = {
-        name: f"0x{value}" if len(value) == 64 else value
-        for name, value in values.items()
-    }
-    local = shown.get("local") or shown.get("computed")
-    return f"expected {local}, got {shown.get('remote')}"
-
-
 def test_every_altered_block_is_imported() -> None:
-    assert [each["name"] for each in amsterdam.rejected()] == list(TEXTS)
+    assert [each["name"] for each in amsterdam.rejected()] == list(FIELDS)
 
 
 def test_transactions_by_amsterdams_rules_and_by_osakas(api: Api) -> None:

@@ -98,7 +98,7 @@ def payload_block(
 
 def _check(header: Header, field: str, stated: object, found: object) -> None:
     if stated != found:
-        raise InvalidBlock(header, field, expected=found, actual=stated)
+        raise InvalidBlock(header, field, f"expected {found}, got {stated}")
 
 
 def _withdrawals(entries: list[Mapping[str, Any]] | None) -> Any:

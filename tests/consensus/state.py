@@ -139,7 +139,7 @@ def _execute(
     if blobs is not None and transaction.blob_gas > blobs.max_gas:
         # In a block it is the header's blob gas that exceeds the limit.
         reason = f"{transaction.blob_gas} exceeds {blobs.max_gas}"
-        raise InvalidBlock(header, "blob gas used", reason=reason)
+        raise InvalidBlock(header, "blob gas used", reason)
     world = World(state)
     execution = BlockExecution(
         header, fork, config, world, _block_hashes(header.number), lambda: EMPTY_ROOT

@@ -205,7 +205,7 @@ def test_a_known_block_with_another_body_is_rejected(cancun):
     fixture["blocks"] += [known, invalid_entry(emptied, "BlockException.X")]
     run_blockchain_test(fixture)
     fixture["blocks"][-1] = block_entry(emptied)
-    check_mismatch(fixture, "transactions root: expected")
+    check_mismatch(fixture, "transactions root: transaction root hash mismatch")
 
 
 def test_a_block_without_header_in_the_fixture_must_be_rejected(cancun):
@@ -217,12 +217,16 @@ def test_a_block_without_header_in_the_fixture_must_be_rejected(cancun):
 @pytest.mark.parametrize(
     ("field", "value", "text"),
     [
-        ("state_root", Hash32(bytes(32)), "state root: expected"),
-        ("gas_used", 21_000, "gas used: expected"),
-        ("timestamp", 0, "timestamp: 0 is not after"),
+        ("state_root", Hash32(bytes(32)), "state root: invalid merkle root"),
+        ("gas_used", 21_000, "gas used: invalid gas used (remote: 21000 local: "),
+        ("timestamp", 0, "timestamp: invalid timestamp (0 is not after"),
         ("gas_limit", 1, "gas used"),
-        ("difficulty", 1, "difficulty: expected 0, got 1"),
-        ("receipts_root", Hash32(bytes(32)), "receipts root: expected"),
+        ("difficulty", 1, "difficulty: invalid terminal block"),
+        (
+            "receipts_root",
+            Hash32(bytes(32)),
+            "receipts root: invalid receipt root hash",
+        ),
         ("parent_hash", Hash32(bytes(32)), "unknown parent"),
     ],
 )
@@ -338,7 +342,7 @@ def test_payloads_of_which_something_differs_are_reported(engine):
     payload.update(
         original, stateRoot=f"0x{'00' * 32}", blockHash=f"0x{header.hash.hex()}"
     )
-    check_mismatch(fixture, "state root: expected", run_engine_test)
+    check_mismatch(fixture, "state root: invalid merkle root", run_engine_test)
     fixture["lastblockhash"] = f"0x{chain.blocks[0].header.hash.hex()}"
     del fixture["postState"]
     entry["validationError"] = "BlockException.INVALID_STATE_ROOT"

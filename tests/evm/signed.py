@@ -39,5 +39,5 @@ def signed(signer=ALICE, **fields):
 
 def run(state, transaction):
     state.world.lock_changes()
-    executed = apply_transaction(state, transaction, 3)
+    executed = apply_transaction(state, transaction, 3, transaction.gas)
     return executed.frame, executed.gas_used

@@ -3,19 +3,18 @@ import pytest
 from evm.errors import InvalidBlock, InvalidTransaction
 from tests.evm.test_headers import HEADER
 
+HASH = b"\x11" * 32
 WHERE = f"block 7 (0x{HEADER.hash.hex()}): "
 
 
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (InvalidBlock(HEADER, "gas used", 1, 2), "gas used: expected 1, got 2"),
+        (InvalidBlock(HEADER, "size", "too large"), "size: too large"),
         (
-            InvalidBlock(HEADER, "logs bloom", b"\x01", None),
-            "logs bloom: expected 0x01, got none",
+            InvalidTransaction(3, HASH, "no", is_outdated=False).locate(HEADER),
+            f"transaction 3: could not apply tx 3 [0x{HASH.hex()}]: no",
         ),
-        (InvalidBlock(HEADER, "size", reason="too large"), "size: too large"),
-        (InvalidTransaction(3, "nonce is 1, not 2", HEADER), "transaction 3: nonce is"),
     ],
 )
 def test_message_is_one_line_naming_block_and_field(error, message):
@@ -25,8 +24,8 @@ def test_message_is_one_line_naming_block_and_field(error, message):
 
 
 def test_transaction_learns_later_in_which_block_it_was():
-    error = InvalidTransaction(0, "no")
-    assert str(error) == "block: transaction 0: no"
+    error = InvalidTransaction(0, HASH, "no", is_outdated=True)
+    assert str(error).startswith("block: transaction 0: could not apply tx 0 [0x")
     assert error.locate(HEADER) is error
-    assert str(error) == WHERE + "transaction 0: no"
-    assert error.index == 0
+    assert str(error).startswith(WHERE + "transaction 0: could not")
+    assert (error.index, error.text, error.is_outdated) == (0, "no", True)

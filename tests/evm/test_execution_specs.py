@@ -64,7 +64,7 @@ def run(case):
         world.lock_changes()
         transaction = decode_transaction(bytes.fromhex(raw))
         try:
-            executed = apply_transaction(executing, transaction, index)
+            executed = apply_transaction(executing, transaction, index, transaction.gas)
         except InvalidTransaction:
             return [*gas, "invalid"], [*logs, []], None
         gas.append(executed.gas_used)

@@ -21,6 +21,7 @@ from tests.support import execution_apis
 
 CONFIG = ChainConfig.from_genesis({"config": {"chainId": 1, "homesteadBlock": 0}})
 BLOB_GAS = 131_072
+BLOB_FIELDS = ("blob_gas_used", "excess_blob_gas", "parent_beacon_root")
 
 
 def child(parent, fork, **changes):
@@ -85,43 +86,114 @@ def test_header_that_keeps_the_rules_is_valid(fork):
 
 GAS_LIMIT_STEP = HEADER.gas_limit // 1024
 FAULTS = [
-    (forks.FRONTIER, {"number": 9}, "number: expected 8, got 9"),
-    (forks.FRONTIER, {"parent_hash": ZERO_HASH}, "parent hash: expected 0x"),
-    (forks.FRONTIER, {"timestamp": 12}, "timestamp: 12 is not after the parent's 12"),
+    (forks.FRONTIER, {"number": 9}, "number: invalid block number"),
+    (forks.FRONTIER, {"parent_hash": ZERO_HASH}, "parent hash: unknown ancestor"),
+    (
+        forks.FRONTIER,
+        {"timestamp": 12},
+        "timestamp: timestamp older than parent (12 is not after 12)",
+    ),
+    (forks.PARIS, {"timestamp": 12}, "timestamp: invalid timestamp (12 is not after"),
     (forks.FRONTIER, {"timestamp": 2**64}, "timestamp: 18446744073709551616 exceeds"),
-    (forks.FRONTIER, {"extra_data": bytes(33)}, "extra data: 33 bytes exceed 32"),
-    (forks.FRONTIER, {"gas_used": 30_000_001}, "gas used: 30000001 exceeds"),
+    (
+        forks.FRONTIER,
+        {"extra_data": bytes(33)},
+        "extra data: extra-data too long: 33 > 32",
+    ),
+    (
+        forks.PARIS,
+        {"extra_data": bytes(33)},
+        "extra data: extra-data longer than 32 bytes (33)",
+    ),
+    (
+        forks.FRONTIER,
+        {"gas_used": 30_000_001},
+        "gas used: invalid gasUsed: have 30000001, gasLimit 30000000",
+    ),
+    (
+        forks.FRONTIER,
+        {"gas_limit": 2**63},
+        "gas limit: invalid gasLimit: have 9223372036854775808, max 92233720368547758",
+    ),
     (
         forks.FRONTIER,
         {"gas_limit": HEADER.gas_limit + GAS_LIMIT_STEP},
-        "gas limit: 30029296 is too far",
+        "gas limit: invalid gas limit: have 30029296, want 30000000 +/- 29295",
     ),
     (
         forks.FRONTIER,
         {"gas_limit": HEADER.gas_limit - GAS_LIMIT_STEP},
-        "gas limit: 29970704 is too far",
+        "gas limit: invalid gas limit: have 29970704, want 30000000 +/- 29295",
     ),
-    (forks.FRONTIER, {"difficulty": 2**20}, "difficulty: expected"),
-    (forks.FRONTIER, {"base_fee_per_gas": 1}, "base fee per gas: frontier does not"),
-    (forks.LONDON, {"base_fee_per_gas": 875_000_001}, "base fee per gas: expected 8"),
-    (forks.LONDON, {"base_fee_per_gas": None}, "base fee per gas: london lacks"),
-    (forks.PARIS, {"difficulty": 1}, "difficulty: expected 0, got 1"),
-    (forks.PARIS, {"nonce": b"\x01" * 8}, "nonce: expected 0x0000000000000000, got"),
-    (forks.PARIS, {"uncles_hash": ZERO_HASH}, "uncles hash: expected 0x1dcc"),
-    (forks.PARIS, {"withdrawals_root": ZERO_HASH}, "withdrawals root: paris does not"),
+    (
+        forks.FRONTIER,
+        {"difficulty": 2**20},
+        "difficulty: invalid difficulty: have 1048576, want 1048064",
+    ),
+    (
+        forks.FRONTIER,
+        {"base_fee_per_gas": 1},
+        "base fee per gas: invalid baseFee before fork: have 1, expected 'nil'",
+    ),
+    (
+        forks.LONDON,
+        {"base_fee_per_gas": 875_000_001},
+        "base fee per gas: invalid baseFee: have 875000001, want 875000000, "
+        "parentBaseFee 1000000000, parentGasUsed 0",
+    ),
+    (
+        forks.LONDON,
+        {"base_fee_per_gas": None},
+        "base fee per gas: header is missing baseFee",
+    ),
+    (
+        forks.PARIS,
+        {"difficulty": 1},
+        "difficulty: invalid difficulty: have 1, want 0",
+    ),
+    (forks.PRAGUE, {"difficulty": 1}, "difficulty: invalid terminal block"),
+    (forks.PARIS, {"nonce": b"\x01" * 8}, "nonce: invalid nonce"),
+    (forks.PARIS, {"uncles_hash": ZERO_HASH}, "uncles hash: invalid uncle hash"),
+    (
+        forks.PARIS,
+        {"withdrawals_root": ZERO_HASH},
+        f"withdrawals root: invalid withdrawalsHash: have {'00' * 32}, expected nil",
+    ),
+    (
+        forks.CANCUN,
+        {**dict.fromkeys(BLOB_FIELDS)},
+        "parent beacon block root: header is missing beaconRoot",
+    ),
+    (
+        forks.SHANGHAI,
+        {"blob_gas_used": 0, "excess_blob_gas": 5, "parent_beacon_root": ZERO_HASH},
+        "parent beacon block root: invalid parentBeaconRoot, have 0x00",
+    ),
     (
         forks.PRAGUE,
         {"requests_hash": None},
-        "requests hash: prague lacks this header field",
+        "requests hash: header is missing requestsHash",
     ),
     (
         forks.CANCUN,
         {"requests_hash": ZERO_HASH},
-        "requests hash: cancun does not know this header field",
+        "requests hash: invalid requestsHash: have 00",
     ),
-    (forks.CANCUN, {"blob_gas_used": 7 * BLOB_GAS}, "blob gas used: 917504 exceeds"),
-    (forks.CANCUN, {"blob_gas_used": 1}, "blob gas used: 1 is no multiple"),
-    (forks.CANCUN, {"excess_blob_gas": 1}, "excess blob gas: expected 0, got 1"),
+    (
+        forks.CANCUN,
+        {"blob_gas_used": 7 * BLOB_GAS},
+        "blob gas used: blob gas used 917504 exceeds maximum allowance 786432",
+    ),
+    (
+        forks.CANCUN,
+        {"blob_gas_used": 1},
+        "blob gas used: blob gas used 1 not a multiple of blob gas per blob 131072",
+    ),
+    (
+        forks.CANCUN,
+        {"excess_blob_gas": 1},
+        "excess blob gas: invalid excessBlobGas: have 1, want 0",
+    ),
 ]
 
 
@@ -140,7 +212,7 @@ def test_header_that_breaks_a_rule_is_refused_by_field(fork, changes, message):
 def test_shanghai_lacks_a_withdrawals_root():
     parent = PARENTS[forks.SHANGHAI]
     header = child(parent, forks.PARIS)
-    with pytest.raises(InvalidBlock, match="withdrawals root: shanghai lacks"):
+    with pytest.raises(InvalidBlock, match="withdrawals root: missing withdrawalsHash"):
         validate_header(header, parent, forks.SHANGHAI, CONFIG)
 
 
@@ -149,7 +221,7 @@ def test_gas_limit_has_a_lowest_value():
     at_bound = child(parent, forks.FRONTIER, gas_limit=5000)
     validate_header(at_bound, parent, forks.FRONTIER, CONFIG)
     below = child(at_bound, forks.FRONTIER, gas_limit=4999)
-    with pytest.raises(InvalidBlock, match="gas limit: 4999 is not between 5000"):
+    with pytest.raises(InvalidBlock, match="gas limit: invalid gas limit below 5000"):
         validate_header(below, at_bound, forks.FRONTIER, CONFIG)
 
 
@@ -215,7 +287,8 @@ def test_extra_data_distinguishes_the_sides_of_the_dao_fork(
     if is_valid:
         validate_header(header, parent, forks.HOMESTEAD, config)
     else:
-        with pytest.raises(InvalidBlock, match="extra data: takes the other side"):
+        side = "pro" if supports else "no"
+        with pytest.raises(InvalidBlock, match=f"bad DAO {side}-fork extra-data"):
             validate_header(header, parent, forks.HOMESTEAD, config)
 
 
@@ -255,26 +328,28 @@ def test_uncles_of_one_to_six_generations_are_valid(family):
 
 def test_uncles_out_of_reach_are_refused(family):
     for depth in (0, 7):
-        with pytest.raises(InvalidBlock, match=r"uncle 0: 0x.* is no child"):
+        with pytest.raises(
+            InvalidBlock, match="uncle 0: uncle's parent is not ancestor"
+        ):
             family.check(family.uncle(depth))
 
 
 def test_uncles_are_at_most_two(family):
-    with pytest.raises(InvalidBlock, match="uncles: 3 exceed 2"):
+    with pytest.raises(InvalidBlock, match="uncles: too many uncles"):
         family.check(*[family.uncle(depth) for depth in (1, 2, 3)])
 
 
 def test_uncle_is_included_once(family):
     uncle = family.uncle(3)
-    with pytest.raises(InvalidBlock, match=r"uncle 1: 0x.* is included already"):
+    with pytest.raises(InvalidBlock, match="uncle 1: duplicate uncle"):
         family.check(uncle, uncle)
     family.included[family.headers[-3].number] = [uncle.hash]
-    with pytest.raises(InvalidBlock, match=r"uncle 0: 0x.* is included already"):
+    with pytest.raises(InvalidBlock, match="uncle 0: duplicate uncle"):
         family.check(uncle)
 
 
 def test_ancestor_is_no_uncle(family):
-    with pytest.raises(InvalidBlock, match=r"uncle 0: 0x.* is an ancestor"):
+    with pytest.raises(InvalidBlock, match="uncle 0: uncle is ancestor"):
         family.check(family.headers[-3])
 
 
@@ -283,7 +358,7 @@ def test_uncle_keeps_the_rules_of_headers(family):
     with pytest.raises(InvalidBlock) as caught:
         family.check(uncle)
     assert caught.value.number == family.headers[-1].number
-    assert "uncle 0: difficulty: expected" in str(caught.value)
+    assert "uncle 0: difficulty: invalid difficulty: have 1, want" in str(caught.value)
 
 
 def test_all_headers_and_uncles_of_the_conformance_chain_keep_the_rules():

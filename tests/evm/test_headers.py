@@ -71,10 +71,10 @@ def test_later_field_without_an_earlier_one_is_an_error():
         dataclasses.replace(HEADER, withdrawals_root=EMPTY_TRIE_ROOT)
 
 
-@pytest.mark.parametrize("count", [0, 14, 18, 19, 22, 24])
+@pytest.mark.parametrize("count", [0, 14, 24])
 def test_other_numbers_of_fields_are_refused(count):
     items = [*AMSTERDAM.items(), b""][:count]
-    with pytest.raises(RlpError, match="15, 16, 17, 20, 21 or 23 fields"):
+    with pytest.raises(RlpError, match="a list of 15 to 23 fields"):
         decode_header(rlp.encode(items))
 
 

@@ -60,7 +60,8 @@ def leave_ripemd160_empty(fork, value):
     )
     state.world.lock_changes()
     fields = {"nonce": 0, "gas": 200_000, "gas_price": 10, "to": CONTRACT}
-    apply_transaction(state, SIGNER.sign(fields), 0)
+    transaction = SIGNER.sign(fields)
+    apply_transaction(state, transaction, 0, transaction.gas)
     return state.world.account_exists(RIPEMD160)
 
 

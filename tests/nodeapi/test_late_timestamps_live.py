@@ -104,7 +104,7 @@ def test_no_block_follows_the_last_second() -> None:
     chain = build()
     last = chain.blocks[-1]
     header = replace(last.header, number=3, parent_hash=last.header.hash)
-    with pytest.raises(InvalidBlock, match=f"timestamp: {2**64 - 1} is not after"):
+    with pytest.raises(InvalidBlock, match=f"{2**64 - 1} is not after"):
         chains.import_blocks(
             "late", genesis(), [*chain.blocks, replace(last, header=header)]
         )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from evm.chain_config import InvalidChainConfig
+from evm.checks import CallRejected
 from evm.signatures import keccak
 from evm.signing import TransactionFields, encode_unsigned
 from evm.simulation.access_list import authorities, create_access_list, receiver
@@ -21,7 +22,6 @@ from evm.simulation.arguments import (
     InvalidCall,
     call_message,
 )
-from evm.simulation.checks import CallRejected
 from evm.simulation.fees import fill_fees, has_fees
 from evm.simulation.overrides import InvalidOverride, apply_state_overrides
 from evm.simulation.world import WrappingWorld

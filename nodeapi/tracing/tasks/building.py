@@ -36,7 +36,7 @@ from nodeapi.chain.trie_at import TooManyChanges, trie_at
 from nodeapi.mempool.alive import alive
 from nodeapi.sending.decoding import Sidecar, Submission, decode_submission
 from nodeapi.sending.proofs import verify_proofs
-from nodeapi.sending.rules import InvalidTransaction, check_signature
+from nodeapi.sending.rules import InvalidTransaction
 from nodeapi.tracing.context import SERVER_ERROR, TaskFailed, TaskResult
 from nodeapi.tracing.execution import snapshot
 
@@ -82,7 +82,7 @@ def build_block(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
     except (InvalidAttributes, InvalidChainConfig, TransactionRefused) as error:
         raise TaskFailed(SERVER_ERROR, str(error)) from error
     except InvalidBlock as error:
-        raise TaskFailed(SERVER_ERROR, error.summary) from error
+        raise TaskFailed(SERVER_ERROR, error.reason) from error
     except TooManyChanges:
         raise TaskFailed(SERVER_ERROR, "missing trie node") from None
     return TaskResult(orjson.dumps(envelope(built, sidecars)), built.outcome.gas_used)
@@ -115,7 +115,6 @@ def _fill(
     """
     if given is None:
         return _fill_from_pool(context, building)
-    chain_id = context.config.chain_id
     sidecars = []
     for submission in list(_decoded(given)):
         transaction = submission.transaction
@@ -124,11 +123,6 @@ def _fill(
         elif transaction.type == BLOB:
             # geth crashes.
             raise TransactionRefused("missing sidecar in blob transaction")
-        try:
-            check_signature(transaction, chain_id)
-        except InvalidTransaction as error:
-            text = str(error).removeprefix("invalid sender: ")
-            raise TransactionRefused(text) from error
         building.add(transaction)
     return sidecars
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from eth_typing import Hash32
 
 from evm.chain_config import InvalidChainConfig
+from evm.checks import CallRejected
 from evm.simulation.arguments import (
     CallArguments,
     CallMessage,
@@ -22,7 +23,6 @@ from evm.simulation.arguments import (
 )
 from evm.simulation.block import CallBlock
 from evm.simulation.call import CallResult, execute_call
-from evm.simulation.checks import CallRejected
 from evm.simulation.overrides import InvalidOverride, override_state
 from evm.simulation.traced import execute_traced_call
 from evm.simulation.transactions import transaction_arguments

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from evm.chain_config import InvalidChainConfig
+from evm.checks import CallRejected
 from evm.simulation.arguments import (
     CallArguments,
     CallMessage,
@@ -17,7 +18,6 @@ from evm.simulation.arguments import (
 )
 from evm.simulation.budget import GasBudget
 from evm.simulation.call import execute_call
-from evm.simulation.checks import CallRejected
 from evm.simulation.errors import SimulationError
 from evm.simulation.estimate import GasEstimator, NoEstimate
 from evm.simulation.overrides import InvalidOverride, override_state

@@ -236,7 +236,10 @@ def test_failing_system_contract_is_an_error() -> None:
     overrides = {WITHDRAWAL_REQUEST_ADDRESS: code("INVALID")}
     fault, text = refused(BlockCalls(state_overrides=overrides))
     assert fault == -32000
-    assert text.startswith("system call failed to execute: requests: ")
+    assert text == (
+        "failed to process withdrawal queue: system call failed to execute: invalid "
+        "opcode: INVALID"
+    )
 
 
 # Gas

@@ -117,7 +117,7 @@ def test_a_block_without_its_parent_is_refused() -> None:
     raw = execution_apis.raw_blocks()
     with chains.importer("hive", execution_apis.genesis()) as importer:
         importer.add(raw[0])
-        with pytest.raises(UnknownParent, match="unknown parent 0x"):
+        with pytest.raises(UnknownParent, match="unknown ancestor 0x"):
             importer.add(raw[5])
     assert chains.head("hive")[0] == 1
 
