@@ -10,6 +10,8 @@ from typing import Any
 from django.contrib.auth.models import Group, Permission
 from django.db.models import Q
 
+from networks.migrated import is_migrated
+
 SUPPORT = "support"
 KEY_OFFICER = "key officer"
 AUDITOR = "auditor"
@@ -35,8 +37,13 @@ PERMISSIONS = {
 permission allows users to give themselves all others."""
 
 
-def make_groups(**kwargs: Any) -> None:
-    """Create the groups that do not exist."""
+def make_groups(**options: Any) -> None:
+    """Create the groups that do not exist.
+
+    options: of Django's signal `post_migrate`.
+    """
+    if not is_migrated(options.get("using"), "auth", "keys"):
+        return
     of_keys = Q(content_type__app_label="keys")
     looks = Q(codename__startswith="view_")
     wanted = {

@@ -25,9 +25,11 @@ class NodeApiConfig(AppConfig):
 
 def _after_migrations(**options: Any) -> None:
     """Add later forks to public networks. The EVM is only imported now."""
+    from networks.migrated import is_migrated
     from nodeapi.chain.schedules import schedule_later_forks
 
-    schedule_later_forks(**options)
+    if is_migrated(options.get("using"), "networks", "nodeapi"):
+        schedule_later_forks(**options)
 
 
 def _methods() -> Iterator[ServedMethod]:

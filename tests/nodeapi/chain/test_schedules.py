@@ -6,7 +6,12 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group
 from django.core.management import call_command
+from django.core.management.sql import emit_post_migrate_signal
+from django.db import connection as django_connection
+from django.db import transaction
+from django.db.migrations.recorder import MigrationRecorder
 
 from evm.public import PUBLIC_NETWORKS
 from networks.models import Network
@@ -84,3 +89,26 @@ def test_forks_that_do_not_fit_are_not_added(
     told, network = migrated(genesis, **own)
     assert told == [f"net: {reason}"]
     assert network.genesis["config"] == own
+
+
+@pytest.mark.parametrize("app", ["auth", "nodeapi"])
+@pytest.mark.django_db(transaction=True)
+def test_nothing_is_done_while_tables_are_missing(app: str) -> None:
+    """As after `migrate nodeapi zero`: the signal is sent to all apps."""
+    with importer_connection() as connection:
+        network_id = open_network(connection, "net", genesis=SEPOLIA)
+    network = Network.objects.get(pk=network_id)
+    with transaction.atomic():
+        del network.genesis["config"]["amsterdamTime"]
+        network.save()
+        Group.objects.all().delete()
+        recorder = MigrationRecorder(django_connection)
+        for label, name in recorder.applied_migrations():
+            if label == app:
+                recorder.record_unapplied(label, name)
+        emit_post_migrate_signal(0, interactive=False, db="default")
+        network.refresh_from_db()
+        is_added = "amsterdamTime" in network.genesis["config"]
+        assert is_added == (app != "nodeapi")
+        assert Group.objects.exists() == (app != "auth")
+        transaction.set_rollback(True)
