@@ -5,16 +5,25 @@ It runs in worker processes, without Django.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
+from eth_typing import Hash32
 
-from evm.chain_config import ChainConfig
+from evm.chain_config import ChainConfig, InvalidChainConfig
 from evm.checks import CallRejected
+from evm.errors import InvalidBlock
 from evm.simulation.transactions import execute_under
 from evm.transactions import CREATE_ADDRESS
-from nodeapi.chain.replay import Origin, Replay, find_origin
+from nodeapi.chain.branch import StateMismatch
+from nodeapi.chain.replay import NotTraceable, Origin, Replay, find_origin
 from nodeapi.fork_report.survey import Change, Effect, Survey
+from nodeapi.tracing.alarm import CHECK_SECONDS, Alarm
+from nodeapi.tracing.context import TaskTimedOut
 from nodeapi.tracing.execution import snapshot
 
 if TYPE_CHECKING:
@@ -27,11 +36,18 @@ if TYPE_CHECKING:
 
 ENOUGH_GAS = 100_000_000
 """The gas limit with which a failed transaction is tried again, if the fork allows it."""
+TRY_SECONDS = 10
+"""Time limit of a transaction's execution by the other fork's rules."""
+_TIME_IS_OVER = f"not finished after {TRY_SECONDS} s"
 _SELECTOR_BYTES = 4
 
 
-class NoBlock(LookupError):
-    """Raised for a number without a canonical block."""
+class SurveyFailed(Exception):
+    """Raised when a block can't be executed. Its only argument is the text.
+
+    Thus it has the same text in another process. Most other exceptions have not, because
+    they are rebuilt there from `args`.
+    """
 
 
 def survey_blocks(
@@ -46,37 +62,83 @@ def survey_blocks(
     parameters: those of `psycopg.connect`. genesis: the network's genesis.json. fork: its
         name. numbers: from 1 on.
 
-    Raises: NoBlock; NotTraceable; InvalidChainConfig; psycopg.Error.
+    Raises: SurveyFailed.
     """
-    survey, config = Survey(), ChainConfig.from_genesis(genesis)
-    with (
-        psycopg.connect(**parameters, autocommit=True) as connection,
-        snapshot(connection),
-    ):
-        for number in numbers:
-            row = connection.execute(
-                "SELECT hash FROM nodeapi_block"
-                " WHERE network_id = %b AND number = %b AND is_canonical",
-                (network_id, number),
-                binary=True,
-            ).fetchone()
-            if row is None:
-                raise NoBlock(f"there is no block {number}")
-            origin = find_origin(connection, network_id, config, row[0])
-            survey_block(survey, origin, config.named_fork(fork))
+    survey = Survey()
+    try:
+        config = ChainConfig.from_genesis(genesis)
+        with (
+            psycopg.connect(**parameters, autocommit=True) as connection,
+            snapshot(connection),
+            _checked_alarm() as alarm,
+        ):
+            for number in numbers:
+                block_hash = _hash_of(connection, network_id, number)
+                origin = find_origin(connection, network_id, config, block_hash)
+                survey_block(survey, origin, config.named_fork(fork), alarm)
+    except (
+        *(InvalidChainConfig, NotTraceable, InvalidBlock, psycopg.Error),
+        *(StateMismatch, LookupError, ValueError),  # rows that are missing or damaged
+    ) as error:
+        raise SurveyFailed(str(error)) from error
     return survey
 
 
-def survey_block(survey: Survey, origin: Origin, fork: Fork) -> None:
-    """Add the figures of a block's transactions."""
+@contextmanager
+def _checked_alarm() -> Iterator[Alarm]:
+    """Return an alarm which a thread checks during a `with` block."""
+    alarm, ended = Alarm(TaskTimedOut), Event()
+
+    def check() -> None:
+        while not ended.wait(CHECK_SECONDS):
+            alarm.check()
+
+    thread = Thread(target=check, name="alarm")
+    thread.start()
+    try:
+        yield alarm
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _hash_of(
+    connection: psycopg.Connection[Any], network_id: int, number: int
+) -> Hash32:
+    """Return the hash of a canonical block. Raises: LookupError."""
+    row = connection.execute(
+        "SELECT hash FROM nodeapi_block"
+        " WHERE network_id = %b AND number = %b AND is_canonical",
+        (network_id, number),
+        binary=True,
+    ).fetchone()
+    if row is None:
+        raise LookupError(f"there is no block {number}")
+    return Hash32(row[0])
+
+
+def survey_block(survey: Survey, origin: Origin, fork: Fork, alarm: Alarm) -> None:
+    """Add the figures of a block's transactions.
+
+    alarm: ends tries that take longer than `TRY_SECONDS`, if another thread checks it.
+    """
     replay, block = Replay(origin), origin.call_block(fork)
     survey.blocks += 1
     survey.forks.add(origin.fork.name)
-    for transaction in origin.block.transactions:
-        attempt = _attempt(replay.world, block, transaction)
-        again = attempt
-        if attempt.error:
-            again = _attempt_with_enough_gas(replay.world, block, transaction)
+    for index, transaction in enumerate(origin.block.transactions):
+        attempt = again = _Attempt(transaction.gas, _TIME_IS_OVER)
+        try:
+            with alarm.until(time.monotonic() + TRY_SECONDS):
+                attempt = again = _attempt(replay.world, block, transaction)
+            if attempt.error:
+                again = _Attempt(ENOUGH_GAS, _TIME_IS_OVER)
+                with alarm.until(time.monotonic() + TRY_SECONDS):
+                    again = _attempt_with_enough_gas(replay.world, block, transaction)
+        except TaskTimedOut:
+            # The state may have been interrupted in the middle of a change.
+            replay = Replay(origin)
+            for _ in range(index):
+                replay.skip()
         receipt = replay.skip()
         was_success = replay.top.error is None
         change, gas_after, error = _change(was_success, attempt, again)

@@ -7,6 +7,8 @@ import pytest
 from nodeapi.chain.replay import Origin
 from nodeapi.fork_report.blocks import survey_block
 from nodeapi.fork_report.survey import Change, Survey
+from nodeapi.tracing.alarm import Alarm
+from nodeapi.tracing.context import TaskTimedOut
 from tests.support import real_blocks
 
 NAMES = (
@@ -23,7 +25,8 @@ pytestmark = pytest.mark.skipif(
 def surveyed(origin: Origin, fork: str) -> Survey:
     """Return the figures of a block."""
     survey = Survey()
-    survey_block(survey, origin, origin.config.named_fork(fork))
+    alarm = Alarm(TaskTimedOut)  # no thread checks it
+    survey_block(survey, origin, origin.config.named_fork(fork), alarm)
     assert survey.transactions == len(origin.block.transactions)
     return survey
 

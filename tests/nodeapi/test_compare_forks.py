@@ -13,15 +13,23 @@ from django.core.management import CommandError, call_command
 from eth_typing import Address, Hash32
 
 from evm.blocks import decode_block
+from evm.chain_config import ChainConfig, UnsupportedFork
 from evm.transactions import BLOB
+from networks.models import Network
+from nodeapi.chain.database import connection_parameters
+from nodeapi.fork_report.blocks import survey_blocks
 from nodeapi.fork_report.page import report_page
 from nodeapi.fork_report.survey import Change, Effect, Survey
-from tests.support import copies, sample
+from samples.builder import ChainBuilder
+from samples.schedules import from_genesis, make_genesis
+from samples.signers import Signer
+from tests.support import chains, copies, sample
 
 BLOCKS = [decode_block(raw) for raw in sample.raw_blocks()]
 BEFORE = [block for block in BLOCKS if block.header.slot_number is None]
 """The blocks before Amsterdam, whose gas used is the sum of the receipts."""
 TRANSACTIONS = [each for block in BEFORE for each in block.transactions]
+ALICE = Signer("alice")
 GAS = sum(block.header.gas_used for block in BEFORE)
 
 
@@ -108,3 +116,47 @@ def test_wrong_arguments_are_errors(
     given: dict[str, Any] = {"output": tmp_path / "report.html", **options}
     with pytest.raises(CommandError, match=text):
         compare(**given)
+
+
+def test_an_error_in_a_worker_process_keeps_its_text(tmp_path: Path) -> None:
+    networks = Network.objects.filter(slug="sample")
+    genesis = networks.get().genesis
+    config = {**genesis["config"], "clique": {"period": 1}}
+    networks.update(genesis=genesis | {"config": config})
+    try:
+        with pytest.raises(CommandError) as caught:
+            compare(tmp_path / "report.html", blocks="1")
+    finally:
+        networks.update(genesis=genesis)
+    with pytest.raises(UnsupportedFork) as told:
+        ChainConfig.from_genesis({"config": config})
+    assert str(caught.value) == str(told.value)
+
+
+LOOP_WITH_MUCH_GAS = bytes.fromhex("5a620f424010600f576001600055005b600f56")
+"""Loops with more than 1,000,000 gas, and otherwise sets a slot."""
+
+
+def test_a_try_that_takes_too_long_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nodeapi.fork_report.blocks.TRY_SECONDS", 0.2)
+    genesis = make_genesis(
+        chain_id=7,
+        first_blocks=from_genesis("osaka"),
+        alloc={f"0x{ALICE.address.hex()}": {"balance": hex(10**20)}},
+    )
+    chain = ChainBuilder(genesis)
+    looping = chain.deploy(
+        ALICE, bytes.fromhex("6013600c60003960136000f3") + LOOP_WITH_MUCH_GAS
+    )
+    chain.block()
+    chain.send(ALICE, looping, gas=60_000)
+    chain.send(ALICE, b"\x09" * 20, value=1)
+    chain.block()
+    chains.import_blocks("loops", genesis, chain.blocks)
+    network = Network.objects.get(slug="loops")
+    survey = survey_blocks(
+        *(connection_parameters(), network.pk, genesis, "amsterdam", range(2, 3))
+    )
+    assert survey.changes == {Change.FAILS: 1, Change.NONE: 1}
+    ((*_, error),) = survey.failures
+    assert error == "not finished after 10 s"

@@ -15,11 +15,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evm.chain_config import UnknownForkName, UnsupportedFork, fork_by_name
+from evm.chain_config import UnknownForkName, fork_by_name
 from networks.models import Network
 from nodeapi.chain.database import connection_parameters
-from nodeapi.chain.replay import NotTraceable
-from nodeapi.fork_report.blocks import NoBlock, survey_blocks
+from nodeapi.fork_report.blocks import SurveyFailed, survey_blocks
 from nodeapi.fork_report.page import report_page
 from nodeapi.fork_report.survey import Survey
 from nodeapi.management.block_range import block_range
@@ -89,7 +88,7 @@ class Command(BaseCommand):
                     f"{survey.blocks} of {len(numbers)} blocks,"
                     f" {survey.transactions} transactions"
                 )
-        except (NoBlock, NotTraceable, UnsupportedFork) as error:
+        except SurveyFailed as error:
             raise CommandError(str(error)) from error
         except BrokenProcessPool as error:
             raise CommandError("a worker process was killed") from error
@@ -110,7 +109,7 @@ def _surveys(
 ) -> Iterator[Survey]:
     """Yield the figures of parts of a range, in any order.
 
-    Raises: NoBlock, NotTraceable, UnsupportedFork.
+    Raises: SurveyFailed.
     """
     given = connection_parameters(), network.pk, network.genesis, fork
     chunks = (
