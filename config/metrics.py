@@ -125,7 +125,7 @@ class Metrics:
                 "Processes that died while they executed a trace.",
                 node.tracing.workers.lost,
             )
-            yield _replays(node.tracing.workers.replays)
+            yield from _replays(node.tracing.workers.replays)
 
     def _slugs(self) -> Mapping[int, str]:
         try:
@@ -145,8 +145,8 @@ class _Figures(Collector):
         return self._metrics
 
 
-def _replays(counts: ReplayCounts) -> Metric:
-    """Return the metric of replays."""
+def _replays(counts: ReplayCounts) -> Iterator[Metric]:
+    """Yield the metrics of replays."""
     found = _counter(
         "trace_replays",
         "Executions of a block up to a transaction, by what they began with.",
@@ -154,8 +154,12 @@ def _replays(counts: ReplayCounts) -> Metric:
     )
     found.add_metric(("list",), counts.from_lists)
     found.add_metric(("execution",), counts.by_execution)
-    found.add_metric(("missing",), counts.missing)
-    return found
+    yield found
+    yield _plain(
+        "trace_replays_restarted",
+        "Executions that began with an access list in which a value was missing.",
+        counts.missing,
+    )
 
 
 def calls(

@@ -13,8 +13,8 @@ class ReplayCounts:
     by_execution: int = 0
     """Of blocks without a stored list, and of blocks before EIP-161."""
     missing: int = 0
-    """Begun from a list in which a value was missing, so that the transactions before were
-    executed after all."""
+    """Those of `from_lists` in whose list a value was missing, so that the transactions
+    before were executed after all."""
 
     def __add__(self, more: ReplayCounts) -> ReplayCounts:
         """Return the sums of the numbers."""
