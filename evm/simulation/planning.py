@@ -129,18 +129,31 @@ def check_difficulties(
     """
     difficulty = base.difficulty
     for block in planned:
-        if config.is_surely_merged(block.number, block.timestamp):
+        is_merged = _is_merged(block, difficulty, config)
+        if is_merged:
             difficulty = 0
         overridden = block.request.overrides.difficulty
         if overridden is None:
             continue
-        if difficulty == 0:
+        if is_merged:
             raise SimulationError(
                 INVALID_PARAMS,
                 f"block {block.number}: difficulty override is not allowed after the "
                 "merge",
             )
         difficulty = overridden
+
+
+def _is_merged(
+    block: PlannedBlock, parent_difficulty: int, config: ChainConfig
+) -> bool:
+    """Return whether a block is after the merge, by its own `fork` if it has one."""
+    fork = block.request.overrides.fork
+    if fork is not None:
+        return config.named_fork(fork).is_merged
+    if config.is_surely_merged(block.number, block.timestamp):
+        return True
+    return parent_difficulty == 0
 
 
 def _after(timestamp: int) -> int:
@@ -162,16 +175,13 @@ def header_before_execution(
     """
     number, timestamp = planned.number, planned.timestamp
     overrides = planned.request.overrides
-    difficulty = parent.difficulty
-    if config.is_surely_merged(number, timestamp):
-        difficulty = 0
-    elif overrides.difficulty is not None:
-        difficulty = overrides.difficulty
+    difficulty = 0
+    if not _is_merged(planned, parent.difficulty, config):
+        difficulty = _or(overrides.difficulty, parent.difficulty)
     if overrides.fork is None:
         fork = config.fork_at(number, timestamp, is_merged=difficulty == 0)
     else:
         fork = config.named_fork(overrides.fork)
-        difficulty = 0 if fork.is_merged else difficulty
     # geth overrides the base fee even before London, where it has no effect on gas.
     base_fee = overrides.base_fee_per_gas
     if base_fee is None and fork.has_base_fee:

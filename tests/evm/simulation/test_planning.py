@@ -164,6 +164,26 @@ def test_difficulty_is_overridden_before_the_merge_only() -> None:
     assert made.withdrawals_root is made.excess_blob_gas is None
 
 
+@pytest.mark.parametrize(
+    ("changes", "difficulty"),
+    [({}, 0), ({"difficulty": 5}, 5)],
+)
+def test_a_fork_before_the_merge_has_a_difficulty_on_a_merged_chain(
+    changes: dict[str, int], difficulty: int
+) -> None:
+    blocks = plan_blocks([empty(fork="london", **changes), empty()], BASE)
+    check_difficulties(blocks, BASE, BUILDER.config)
+    made, fork = header_before_execution(
+        blocks[0], BASE, BUILDER.config, validates=False
+    )
+    assert (made.difficulty, fork.name) == (difficulty, "london")
+    after, _ = header_before_execution(blocks[1], made, BUILDER.config, validates=False)
+    assert after.difficulty == 0
+    named = plan_blocks([empty(fork="paris", difficulty=5)], BASE)
+    with pytest.raises(SimulationError, match="not allowed after the merge"):
+        check_difficulties(named, BASE, BUILDER.config)
+
+
 def test_fork_follows_the_simulated_time() -> None:
     config = replace(
         BUILDER.config,
