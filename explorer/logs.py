@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from abi.addresses import checksummed
 from abi.decoding import DecodedLog, decode_log
+from evm.addresses import SYSTEM_ADDRESS
 from explorer.abis import Abis
 from explorer.arguments import ArgumentLines, argument_lines
 from legible import words
@@ -45,6 +46,8 @@ class LogLine:
 
     index: str
     address: str
+    is_ether: bool
+    """Whether the protocol has logged a transfer of ether (EIP-7708)."""
     name: str
     """The event's name; empty if it is unknown."""
     signature: str
@@ -69,25 +72,41 @@ def receipt_logs(stored_receipt: bytes) -> list[ReceiptLog] | None:
 
 def decoded_log(log: ReceiptLog, abis: Abis) -> DecodedLog | None:
     """Decode a log, None if its event is unknown."""
-    return decode_log(log.topics, log.data, abis.of(log.address), MAX_VALUES)
+    # Uploaded definitions have no influence on what the protocol logs.
+    own = None if log.address == SYSTEM_ADDRESS else abis.of(log.address)
+    return decode_log(log.topics, log.data, own, MAX_VALUES)
 
 
 def log_line(log: ReceiptLog, abis: Abis) -> LogLine:
     """Format a log."""
     decoded = decoded_log(log, abis)
+    is_ether = log.address == SYSTEM_ADDRESS and decoded is not None
     return LogLine(
+        is_ether=is_ether,
         index=words.number(log.index),
         address=checksummed(log.address),
         name=decoded.name if decoded else "",
         signature=decoded.signature if decoded else "",
         interfaces=", ".join(decoded.interfaces) if decoded else "",
-        arguments=argument_lines(decoded.arguments, decoded.is_complete, MAX_LINES)
-        if decoded
-        else None,
+        arguments=_arguments(decoded, is_ether) if decoded else None,
         topics=[f"0x{topic.hex()}" for topic in log.topics],
         data=words.hexadecimal(log.data),
         size=words.count(len(log.data), "byte"),
     )
+
+
+def _arguments(decoded: DecodedLog, is_ether: bool) -> ArgumentLines:
+    """Return the lines of a log's arguments. is_ether: see `LogLine`."""
+    found = argument_lines(decoded.arguments, decoded.is_complete, MAX_LINES)
+    if not is_ether:
+        return found
+    lines = [
+        replace(line, text=words.ether(argument.value))
+        if isinstance(argument.value, int)
+        else line
+        for line, argument in zip(found.lines, decoded.arguments, strict=True)
+    ]
+    return replace(found, lines=lines)
 
 
 def topics_of(logs: Sequence[ReceiptLog]) -> set[bytes]:

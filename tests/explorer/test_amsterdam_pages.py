@@ -10,6 +10,7 @@ from django.test import Client
 from playwright.sync_api import Browser
 
 from abi.addresses import checksummed
+from evm.addresses import SYSTEM_ADDRESS
 from explorer.access_lists import MAX_LINES, OPEN_LINES
 from keys.models import User
 from nodeapi.chain.sources import BlockFile
@@ -58,6 +59,14 @@ def test_gas_of_transactions_adds_up_to_that_of_the_block(staff: Client) -> None
         for index in range(block.transaction_count)
     ]
     assert [sum(numbers) for numbers in zip(*each, strict=True)] == whole
+
+
+def test_logs_of_the_protocol_are_transfers_of_ether(staff: Client) -> None:
+    page = text(staff.get(transaction_path(TRANSFERS, 0)))
+    logs = page[page.index('id="logs"') :]
+    assert "of ether, by the protocol" in logs
+    assert re.search(r"<bdi>[\d.,]+ (ether|wei)</bdi>", logs)
+    assert f"/address/{checksummed(SYSTEM_ADDRESS)}" not in logs
 
 
 def test_block_before_amsterdam_has_a_list_and_one_kind_of_gas(staff: Client) -> None:
