@@ -25,6 +25,10 @@ from nodeapi.schemas.building import named, or_null
 from nodeapi.schemas.values import BLOCK_PARAMETER, DATA
 
 _BLOCK = Param("block", block_number_or_hash, BLOCK_PARAMETER)
+_BEFORE = (
+    "Blocks before Amsterdam have no list: error 4445, no_access_list. "
+    "portcullis_getBlockAccessList returns one for them. "
+)
 _PRICE = (
     "If the list is not stored, the block is executed, and the price rises by 1 credit for "
     "each further 500,000 gas, and for each millisecond of processor time beyond 100."
@@ -36,8 +40,7 @@ _PRICE = (
     params=[_BLOCK],
     result=named("accounts", LIST_OR_NULL),
     summary="Returns the accounts and slots that a block read or changed, with the values "
-    "after each transaction, null when there is no such block. Blocks before Amsterdam "
-    "have no list; portcullis_getBlockAccessList returns one for them. " + _PRICE,
+    "after each transaction, null when there is no such block. " + _BEFORE + _PRICE,
     credits=10,
     is_slow=True,
 )
@@ -51,7 +54,7 @@ def get_block_access_list(context: Context, block: BlockReference) -> MaybeAnswe
     params=[_BLOCK],
     result=named("list", or_null(DATA)),
     summary="Returns the RLP of a block's access list, whose hash is in the header, null "
-    "when there is no such block. Blocks before Amsterdam have no list. " + _PRICE,
+    "when there is no such block. " + _BEFORE + _PRICE,
     credits=10,
     is_slow=True,
 )
