@@ -29,17 +29,24 @@ class InvalidForkConfig(ValueError):
 class UpcomingFork:
     """The first fork that this version can't execute.
 
-    name: "" if only its time is known. time: Unix seconds of its activation.
+    name: "" if only its time is known, from an upstream. time: Unix seconds of its
+        activation.
     """
 
     name: str
     time: int
 
     def __str__(self) -> str:
-        """Return a sentence with the activation's date."""
+        """Return a sentence with the activation's date, and the remedy."""
+        if self.name:
+            return (
+                f"The fork {self.name} at {date(self.time)} is not supported: later "
+                "blocks can't be imported by this version."
+            )
         return (
-            f"The fork {self.name or 'without a known name'} at {date(self.time)} is "
-            "not supported: later blocks can't be imported by this version."
+            f"Blocks from {date(self.time)} on can't be imported, because this network's "
+            "config does not schedule their fork. If this version knows the fork, such as "
+            "Amsterdam, import a genesis.json that schedules it; otherwise upgrade."
         )
 
 

@@ -142,8 +142,9 @@ def test_fork_that_only_the_upstream_knows_is_upcoming_and_unsupported() -> None
     assert found.unsupported is not None
     assert (found.unsupported.name, found.unsupported.time) == ("", 2_000_000_000)
     assert str(found.unsupported) == (
-        "The fork without a known name at 2033-05-18 03:33:20 UTC is not supported: "
-        "later blocks can't be imported by this version."
+        "Blocks from 2033-05-18 03:33:20 UTC on can't be imported, because this "
+        "network's config does not schedule their fork. If this version knows the fork, "
+        "such as Amsterdam, import a genesis.json that schedules it; otherwise upgrade."
     )
 
 
