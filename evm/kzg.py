@@ -77,7 +77,7 @@ def verify_cell_proofs(
 
     proofs: CELLS_PER_BLOB for each blob.
 
-    Raises: InvalidProof.
+    Raises: MalformedBlob; InvalidProof.
     """
 
     def verify(setup: Any) -> bool:
@@ -90,8 +90,9 @@ def verify_cell_proofs(
         return found
 
     if not _is_valid(verify):
-        points = _failures((*commitments, *proofs))
-        raise InvalidProof(_first((*map(_blob_failure, blobs), *points)))
+        for blob in blobs:
+            _check_blob(blob)
+        raise InvalidProof(_first(_failures((*commitments, *proofs))))
 
 
 def verify_commitments(blobs: Sequence[bytes], commitments: Sequence[bytes]) -> None:

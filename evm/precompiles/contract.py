@@ -28,7 +28,7 @@ class PrecompileError(FrameError):
 
     The message is the one of geth's tracers.
 
-    Source: go-ethereum v1.17.2, core/vm/contracts.go
+    Source: go-ethereum v1.17.10, core/vm/contracts.go
     """
 
 

@@ -3,7 +3,7 @@
 Additions to one network's pool are serialized by an advisory lock, because the rules
 depend on the other transactions.
 
-Source: go-ethereum v1.17.2, core/txpool/legacypool/legacypool.go (add, truncatePending,
+Source: go-ethereum v1.17.10, core/txpool/legacypool/legacypool.go (add, truncatePending,
 truncateQueue), queue.go
 """
 

@@ -2,7 +2,7 @@
 
 Blob transactions are counted, and not listed. geth does the same.
 
-Source: go-ethereum v1.17.2, internal/ethapi/api.go, TxPoolAPI
+Source: go-ethereum v1.17.10, internal/ethapi/api.go, TxPoolAPI
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ _FIND = f"""
 _STATUS = Statement(
     f"""
     SELECT count(*) FILTER (WHERE is_pending),
-        count(*) FILTER (WHERE NOT is_pending AND type <> {BLOB})
+        count(*) FILTER (WHERE NOT is_pending)
     FROM ({alive("$1")}) t
     """,
     [INT8.oid],

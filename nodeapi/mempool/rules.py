@@ -3,7 +3,7 @@
 They are those of geth's two pools, in geth's order and with its texts. An account has
 either blob transactions in the pool or other ones.
 
-Sources: go-ethereum v1.17.2, core/txpool/validation.go, errors.go, reserver.go,
+Sources: go-ethereum v1.17.10, core/txpool/validation.go, errors.go, reserver.go,
 legacypool/legacypool.go, legacypool/list.go, blobpool/blobpool.go
 """
 

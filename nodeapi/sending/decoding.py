@@ -3,7 +3,7 @@
 A blob transaction is submitted in its network form, in which its blobs, commitments and
 proofs follow the transaction. Its hash does not cover this sidecar.
 
-Sources: go-ethereum v1.17.2, core/types/transaction.go, tx_blob.go;
+Sources: go-ethereum v1.17.10, core/types/transaction.go, tx_blob.go;
 https://eips.ethereum.org/EIPS/eip-4844 (sidecars of version 0), -7594 (version 1)
 """
 
@@ -254,6 +254,7 @@ _WITH_SIDECAR_1: Members = (
 
 def _legacy(raw: bytes, values: list[Any]) -> Transaction:
     nonce, price, gas, to, value, data, v, r, s = values
+    _check_sizes(v, r, s)
     chain_id, y_parity = None, v - _LEGACY_OFFSET
     if v not in _UNPROTECTED:
         # geth subtracts in 64 bits, unless v is larger.
@@ -277,6 +278,12 @@ def _legacy(raw: bytes, values: list[Any]) -> Transaction:
     )
 
 
+def _check_sizes(*values: int) -> None:
+    """Check a chain id and the values of a signature. Raises: RlpFault."""
+    if max(values) >= 2**256:
+        raise RlpFault("transaction chain id or signature value exceeds 256 bits")
+
+
 def _access_list_transaction(raw: bytes, values: list[Any]) -> Transaction:
     # The gas price is both the fee and the priority fee.
     return _dynamic_fee(raw, [*values[:2], values[2], *values[2:]])
@@ -286,6 +293,7 @@ def _dynamic_fee(raw: bytes, values: list[Any]) -> Transaction:
     """Return a transaction with the common members of types 1 to 4."""
     chain_id, nonce, tip, fee, gas, to, value, data, accesses = values[:9]
     v, r, s = values[-3:]
+    _check_sizes(chain_id, v, r, s)
     access_list = tuple(
         (address, tuple(map(int.from_bytes, keys))) for address, keys in accesses
     )

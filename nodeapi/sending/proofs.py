@@ -1,7 +1,8 @@
 """The KZG proofs of a submitted transaction's blobs, with geth's texts.
 
-Source: go-ethereum v1.17.2, core/txpool/validation.go (validateBlobSidecarLegacy,
-validateBlobSidecarOsaka), internal/ethapi/api.go (SendRawTransaction)
+Source: go-ethereum v1.17.10, core/txpool/validation.go (validateCellsOsaka),
+core/txpool/blobpool/blobpool.go (newBlobTxForPool), internal/ethapi/api.go
+(SendRawTransaction). Proofs of whole blobs: v1.17.2, validateBlobSidecarLegacy
 """
 
 from __future__ import annotations
@@ -31,14 +32,17 @@ def verify_proofs(sidecar: Sidecar, *, has_cell_proofs: bool) -> None:
     """
     blobs, commitments, proofs = sidecar.blobs, sidecar.commitments, sidecar.proofs
     try:
-        if not has_cell_proofs:
-            verify_blob_proofs(blobs, commitments, proofs)
-        elif sidecar.version:
+        if sidecar.version:
             verify_cell_proofs(blobs, commitments, proofs)
-        else:
+        elif has_cell_proofs:
             _verify_convertible(sidecar)
+        else:
+            verify_blob_proofs(blobs, commitments, proofs)
     except InvalidProof as error:
-        kind = "" if has_cell_proofs else "invalid blob proof: "
+        if sidecar.version and isinstance(error, MalformedBlob):
+            raise InvalidTransaction(str(error)) from None
+        is_of_blobs = not sidecar.version and not has_cell_proofs
+        kind = "invalid blob proof: " if is_of_blobs else ""
         raise InvalidTransaction(f"{_FAILED}: {kind}{error}") from None
 
 

@@ -6,7 +6,7 @@ newer. Proofs of blobs, which are expensive to verify, and an upstream's own rul
 its lowest tip, are left to the upstreams, too. The local pool has geth's own rules:
 `nodeapi.sending.proofs` verifies proofs for it, and `nodeapi.mempool.rules` checks accounts.
 
-Sources: go-ethereum v1.17.2, core/txpool/validation.go, core/txpool/errors.go,
+Sources: go-ethereum v1.17.10, core/txpool/validation.go, core/txpool/errors.go,
 core/error.go, core/types/transaction_signing.go, internal/ethapi/api.go
 """
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from evm import checks
-from evm.checks import FLOOR_TEXT
+from evm.checks import FLOOR_TEXT, FUNDS_TEXT
 from evm.intrinsic import floor_gas, intrinsic_gas
 from evm.rules.fork import Fork
 from evm.transactions import (
@@ -95,6 +95,8 @@ def check(submission: Submission, rules: HeadRules) -> None:
     check_signature(transaction, rules.chain_id)
     if transaction.nonce >= _MAX_NONCE:
         raise InvalidTransaction("nonce has max value")
+    if transaction.value > _MAX_UINT256:
+        raise InvalidTransaction(FUNDS_TEXT)
     _check_gas(transaction, fork)
     tip = transaction.max_priority_fee_per_gas
     if rules.is_local and tip < MIN_LOCAL_TIP:
@@ -120,11 +122,6 @@ def _check_fee_cap(transaction: Transaction) -> None:
 
 
 def _check_type(transaction: Transaction, fork: Fork) -> None:
-    blobs = len(transaction.blob_versioned_hashes)
-    if blobs > MAX_BLOBS:
-        raise InvalidTransaction(
-            f"transaction blob limit exceeded: blob count {blobs}, limit {MAX_BLOBS}"
-        )
     kind = transaction.type
     if kind not in fork.transaction_types:
         name = _FORK_OF_TYPE[kind] if fork.has_access_lists else "Berlin"
@@ -190,30 +187,18 @@ def _check_gas(transaction: Transaction, fork: Fork) -> None:
 def _check_blobs(transaction: Transaction, sidecar: Sidecar | None, fork: Fork) -> None:
     """Check a blob transaction's sidecar, apart from its proofs.
 
-    From Osaka on, geth converts sidecars of version 0.
+    From Osaka on, geth converts sidecars of version 0. Before Osaka, it accepts only those
+    of version 1, and this service both.
     """
-    if sidecar is None:
-        raise InvalidTransaction("missing sidecar in blob transaction")
-    has_cells = fork.has_cell_proofs
-    if sidecar.version > has_cells:
-        raise InvalidTransaction(
-            f"unexpected sidecar version, want: 0, got: {sidecar.version}"
-        )
     fee = transaction.max_fee_per_blob_gas
     if fee < MIN_BLOB_FEE:
         raise InvalidTransaction(
             f"transaction gas price below minimum: blob fee cap {fee}, "
             f"minimum needed {MIN_BLOB_FEE}"
         )
-    hashes = transaction.blob_versioned_hashes
-    if not hashes:
-        raise InvalidTransaction("blobless blob transaction")
-    if len(sidecar.blobs) != len(hashes):
-        raise InvalidTransaction(
-            f"invalid number of {len(sidecar.blobs)} blobs "
-            f"compared to {len(hashes)} blob hashes"
-        )
-    commitments = sidecar.commitments
+    if sidecar is None:
+        raise InvalidTransaction("missing sidecar in blob transaction")
+    hashes, commitments = transaction.blob_versioned_hashes, sidecar.commitments
     if len(commitments) != len(hashes):
         raise InvalidTransaction(
             f"invalid number of {len(commitments)} blob commitments "
@@ -226,10 +211,24 @@ def _check_blobs(transaction: Transaction, sidecar: Sidecar | None, fork: Fork) 
                 f"blob {index}: computed hash 0x{computed.hex()} "
                 f"mismatches transaction one 0x{given.hex()}"
             )
-    if sidecar.version == 0 and has_cells:
-        return  # geth replaces the proofs
-    proofs = len(hashes) * (CELLS_PER_BLOB if sidecar.version else 1)
-    if len(sidecar.proofs) != proofs:
+    if len(hashes) > MAX_BLOBS:
         raise InvalidTransaction(
-            f"invalid number of {len(sidecar.proofs)} blob proofs expected {proofs}"
+            f"transaction blob limit exceeded: blob count {len(hashes)}, "
+            f"limit {MAX_BLOBS}"
+        )
+    blobs, proofs = len(sidecar.blobs), len(sidecar.proofs)
+    is_converted = sidecar.version == 0 and fork.has_cell_proofs
+    each = CELLS_PER_BLOB if sidecar.version or is_converted else 1
+    if is_converted:
+        proofs = blobs * each
+    if proofs != len(commitments) * each:
+        raise InvalidTransaction(
+            f"Wrong sidecar format: invalid number of {proofs} blob proofs "
+            f"expected {len(commitments) * each}"
+        )
+    if not blobs:
+        raise InvalidTransaction("blobless blob transaction")
+    if blobs != len(commitments):
+        raise InvalidTransaction(
+            f"invalid number of {blobs} blobs compared to {len(commitments)} commitments"
         )

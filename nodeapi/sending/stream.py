@@ -4,7 +4,7 @@
 reads, because geth's error texts name it:
 `rlp: input string too long for uint64, decoding into (types.LegacyTx).Nonce`.
 
-Source: go-ethereum v1.17.2, rlp/decode.go
+Source: go-ethereum v1.17.10, rlp/decode.go
 """
 
 from __future__ import annotations

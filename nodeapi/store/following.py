@@ -28,11 +28,13 @@ _ZERO_MEMBERS = (
     *("syncedBytecodeBytes", "syncedStorage", "syncedStorageBytes"),
     *("healedTrienodes", "healedTrienodeBytes", "healedBytecodes"),
     *("healedBytecodeBytes", "healingTrienodes", "healingBytecode"),
+    *("syncedAccessLists", "totalAccessLists", "trieGenProgress"),
     *("txIndexFinishedBlocks", "txIndexRemainingBlocks", "stateIndexRemaining"),
+    "trienodeIndexRemaining",
 )
 """Members of geth's object that are always zero, because they are about snap sync.
 
-Source: go-ethereum v1.17.2, internal/ethapi/api.go, Syncing
+Source: go-ethereum v1.17.10, internal/ethapi/api.go, Syncing
 """
 
 

@@ -63,7 +63,7 @@ def test_syncing_is_geths_object_while_blocks_are_missing(node):
     assert found.pop("currentBlock") == "0x2"
     assert found.pop("highestBlock") == "0x6"
     assert set(found.values()) == {"0x0"}
-    assert len(found) == 15
+    assert len(found) == 19
     follower(best_number=2, starting_number=None)
     assert node.result("eth_syncing") is False
 
