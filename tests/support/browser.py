@@ -53,6 +53,8 @@ class Chromium:
             "--disable-background-networking",
             # A page's first address does not start another process.
             "--renderer-process-limit=1",
+            # Pages run for less time than it takes to optimize their code.
+            "--js-flags=--no-opt --no-maglev",
         ]
         self._browser = self._playwright.chromium.launch(
             executable_path=CHROMIUM, args=arguments

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from axe_playwright_python.base import AXE_SCRIPT
-from playwright.sync_api import Page
+from playwright.sync_api import Page, ViewportSize
 
 FOLDER = os.environ.get("SCREENSHOTS")
 
@@ -30,39 +30,57 @@ TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 CONTRAST = "color-contrast"
 """axe's rule that depends on the colour scheme."""
 
-_AXE = f"""{AXE_SCRIPT};
-axe.configure({{ rules: [{{ id: "{CONTRAST}", selector: ":not([data-alike])" }}] }});
-"""
-
-_LOOK = """async ([parts, rules, isFirst]) => {
-    // Of siblings with the same elements, classes and names of attributes, as most rows of
-    // a long table, all but the first are alike. Since no element has a style of its own,
-    // their colours are the same. Every second row may have another background.
-    const findAlike = () => {
-        const shapes = new Map();
-        const measure = (one) => {
-            const names = [...one.attributes].map((each) => each.name);
-            const inner = [...one.children].map(measure);
-            const kind = `${one.localName}.${one.getAttribute("class")}`;
-            const shape = `${kind}[${names}](${inner})`;
-            shapes.set(one, shape);
-            return shape;
-        };
-        const alike = [];
-        const find = (parent) => {
-            const seen = new Set();
-            [...parent.children].forEach((one, index) => {
-                const kind = `${index % 2}${shapes.get(one)}`;
-                if (seen.has(kind)) alike.push(one, ...one.querySelectorAll("*"));
-                else find(one);
-                seen.add(kind);
-            });
-        };
-        measure(document.body);
-        find(document.body);
-        return alike;
+_AXE = (
+    f"{AXE_SCRIPT};"
+    + """
+(() => {
+    // The contrast of a text depends on its colour and font, and on what is behind it: the
+    // backgrounds of the elements around it, and boxes that are moved there.
+    const styles = new Map();
+    const around = (one) => {
+        if (!one) return "";
+        if (!styles.has(one)) {
+            const { backgroundColor, backgroundImage, opacity, filter, position, float } =
+                getComputedStyle(one);
+            const own = [backgroundColor, backgroundImage, opacity, filter].join();
+            const isMoved = position !== "static" || float !== "none";
+            const name = isMoved ? `${one.localName}.${one.getAttribute("class")}` : "";
+            const outer = around(one.parentElement);
+            const isPlain = !name && own === "rgba(0, 0, 0, 0),none,1,none";
+            styles.set(one, isPlain ? outer : `${outer}/${own},${name}`);
+        }
+        return styles.get(one);
     };
+    const look = (one) => {
+        const { color, fontSize, fontWeight, textShadow } = getComputedStyle(one);
+        return `${around(one)}/${color},${fontSize},${fontWeight},${textShadow}`;
+    };
+    const rule = axe._audit.rules.find(({ id }) => id === "color-contrast");
+    const check = axe._audit.checks["color-contrast"];
+    const { matches } = rule, { evaluate } = check;
+    rule.matches = function (one, ...more) {
+        return !axe.accepted.has(look(one)) && matches.call(this, one, ...more);
+    };
+    check.evaluate = function (one, ...more) {
+        const found = evaluate.call(this, one, ...more);
+        // It accepts all hidden text.
+        const isShown = one.checkVisibility({ visibilityProperty: true });
+        if (found === true && isShown) axe.accepted.add(look(one));
+        return found;
+    };
+    axe.lookAnew = (accepted) => {
+        styles.clear();
+        axe.accepted = new Set(accepted);
+    };
+})();
+"""
+)
+"""axe, which checks the contrast of text once that looks alike, see `axe.lookAnew`."""
 
+_ACCEPTED: set[str] = set()
+"""Looks of text whose contrast axe has accepted, on any page in this process."""
+
+_LOOK = """async ([parts, rules, isFirst, accepted]) => {
     // Sets all text in a font whose lines are as low as any's, which makes links small:
     // targets have to be large enough on machines with other fonts, too.
     const setFlatFont = () => {
@@ -94,7 +112,7 @@ _LOOK = """async ([parts, rules, isFirst]) => {
         .map(([height, shown]) => `${height} px high instead of 24: ${shown}`);
 
     const include = parts.filter((one) => document.querySelector(one));
-    if (!include.length) return [[], []];
+    if (!include.length) return [[], [], accepted];
     if (!window.axe) return null;
     // Colours have too little contrast in the middle of a transition, and a button that can
     // be pressed after a moment is pale until then.
@@ -103,17 +121,16 @@ _LOOK = """async ([parts, rules, isFirst]) => {
         .forEach((one) => one.finish());
     if (isFirst) await setFlatFont();
     const low = isFirst ? lowTargets() : [];
-    const alike = findAlike();
-    alike.forEach((one) => one.setAttribute("data-alike", ""));
+    axe.lookAnew(accepted.split("\\n"));
     // With `preload`, it would write style sheets of Django's admin into the page, against
     // its policy.
     const options = { runOnly: rules, resultTypes: ["violations"], preload: false };
     const { violations } = await axe.run({ include }, options);
-    alike.forEach((one) => one.removeAttribute("data-alike"));
     document.adoptedStyleSheets = [];
-    return [low, violations];
+    return [low, violations, [...axe.accepted].join("\\n")];
 }"""
-"""Returns descriptions of targets that are too low, and what axe finds; null without axe.
+"""Returns descriptions of targets that are too low, what axe finds, and the looks of text whose
+contrast is accepted; null without axe.
 
 It is one function, because each call of the browser takes 5 ms.
 """
@@ -135,7 +152,9 @@ def check_page(page: Page, name: str, part: str = "html") -> None:
 
 def set_width(page: Page, width: int) -> None:
     """Give the window of a page a width in pixels."""
-    page.set_viewport_size({"width": width, "height": HEIGHT})
+    size: ViewportSize = {"width": width, "height": HEIGHT}
+    if page.viewport_size != size:
+        page.set_viewport_size(size)
 
 
 def width_of(page: Page) -> int:
@@ -164,12 +183,14 @@ def violations(page: Page, scheme: Scheme, parts: Sequence[str]) -> Iterator[str
     """
     page.emulate_media(color_scheme=scheme)
     is_first = scheme == "light"
-    arguments = [parts, TAGS if is_first else [CONTRAST], is_first]
+    rules = TAGS if is_first else [CONTRAST]
+    arguments = [parts, rules, is_first, "\n".join(_ACCEPTED)]
     if (found := page.evaluate(_LOOK, arguments)) is None:
         page.evaluate(_AXE)
         page.add_init_script(_AXE)  # for the next addresses: it takes less time
         found = page.evaluate(_LOOK, arguments)
-    low_targets, violated = found
+    low_targets, violated, accepted = found
+    _ACCEPTED.update(accepted.split("\n"))
     yield from low_targets
     for violation in violated:
         for node in violation["nodes"]:
