@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core.management import call_command
 from django.db import connection, connections
+from django.test import TransactionTestCase
 from django.test.utils import setup_databases, teardown_databases
 from hypothesis import HealthCheck, settings
 from xdist.workermanage import NodeManager
@@ -91,10 +92,20 @@ def end_other_sessions() -> None:
         )
 
 
+def is_lost(_: object = None) -> bool:
+    """Return whether this thread's connection to the database was terminated."""
+    return connection.connection is not None and not connection.is_usable()
+
+
+# A new session reads the catalogue again, which takes longer than most tests.
+TransactionTestCase._should_reload_connections = is_lost  # type: ignore[method-assign]
+
+
 @pytest.fixture(scope="module", autouse=True)
 def own_connections() -> None:
-    """Close all connections before each module. Some may have been terminated."""
-    connections.close_all()
+    """Close the connection before each module if it was terminated."""
+    if is_lost():
+        connection.close()
 
 
 @pytest.fixture(scope="module")
@@ -105,11 +116,8 @@ def module_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     database fixture, because its end would empty the database before the next test.
     """
     with django_db_blocker.unblock():
-        if not connection.is_usable():  # the connection was terminated in the meantime
-            connection.close()
         yield
         call_command("flush", verbosity=0, interactive=False)
-        connections.close_all()
 
 
 @pytest.fixture(scope="module")
