@@ -8,7 +8,7 @@ from django.test import Client
 from keys.models import User
 from tests.explorer import chain
 from tests.explorer.pages import PASSWORD
-from tests.support import chains
+from tests.support import chains, copies
 from tests.support.showcase import forget_facts
 
 _numbers = itertools.count()
@@ -17,8 +17,13 @@ _numbers = itertools.count()
 @pytest.fixture(scope="module")
 def hard_network(module_db: None) -> None:
     """The chain of hard transactions as the networks `hard` and `other`."""
+    copies.once("hard transactions", _import_hard)
+
+
+def _import_hard() -> None:
+    blocks = chain.blocks()
     for slug in ("hard", "other"):
-        chains.import_blocks(slug, chain.genesis(), chain.blocks())
+        chains.import_blocks(slug, chain.genesis(), blocks)
 
 
 @pytest.fixture(scope="module")

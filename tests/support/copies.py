@@ -1,9 +1,15 @@
-"""Chains for several test modules, which each test process imports once and copies."""
+"""Chains for several test modules, which one test process imports and all of them copy."""
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import json
-from collections.abc import Callable, Iterable
+import os
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from django.db import connection, transaction
@@ -16,7 +22,8 @@ from tests.support import chains, sample
 Rows = dict[str, bytes]
 """By table, its rows as `COPY` writes them."""
 
-_COPIES: dict[object, Rows] = {}
+ROWS = 1_000_000
+"""Ids of each table that are reserved for one copy: more than any of them has rows."""
 
 
 def sample_chain(slug: str = "sample", blocks: int | None = None) -> None:
@@ -42,18 +49,56 @@ def demo_chain() -> None:
 def once(name: object, make: Callable[[], None]) -> None:
     """Store chains in a database without networks, which no service reads yet.
 
-    make: imports the chains. It is called the first time, and if there are networks. Later
-        the rows are copied that it stored the first time: a tenth of the work.
+    make: imports the chains. The first test process that needs them calls it, and so does
+        each if there are networks. Later the rows are copied that it stored the first
+        time: a tenth of the work.
     """
     with connection.cursor() as cursor:
         tables = _tables(cursor)
         if tables is None or _filled(cursor, tables):
             make()
-        elif name in _COPIES:
-            _write(cursor, _COPIES[name])
-        else:
+            return
+        with _shared(name) as (file, number):
+            if file.exists():
+                _write(cursor, pickle.loads(file.read_bytes()))
+                return
+            _reserve(cursor, tables, number)
             make()
-            _COPIES[name] = _read(cursor, _filled(cursor, tables))
+            file.write_bytes(pickle.dumps(_read(cursor, _filled(cursor, tables))))
+
+
+@contextmanager
+def _shared(name: object) -> Iterator[tuple[Path, int]]:
+    """Lock the file of a copy, which all test processes share. Yield it and its number.
+
+    A process that has failed to make the copy leaves no file.
+    """
+    folder = Path(os.environ["TESTS_SHARED_DIR"]) / "copies"
+    folder.mkdir(exist_ok=True)
+    digest = hashlib.sha256(repr(name).encode()).hexdigest()
+    with (folder / "names").open("a+") as names:
+        fcntl.flock(names, fcntl.LOCK_EX)
+        names.seek(0)
+        known = names.read().split()
+        if digest not in known:
+            known.append(digest)
+            names.write(f"{digest}\n")
+    with (folder / f"{digest}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder / digest, known.index(digest) + 1
+
+
+def _reserve(cursor: CursorWrapper, tables: list[str], number: int) -> None:
+    """Let the next rows of each table have ids that no other process gives.
+
+    Processes remember facts of networks and blocks by id.
+    """
+    cursor.execute(
+        "SELECT setval(found, %s) FROM unnest(%s::text[]) AS name,"
+        " pg_get_serial_sequence(name, 'id') AS found WHERE EXISTS (SELECT FROM"
+        " information_schema.columns WHERE table_name = name AND column_name = 'id')",
+        [number * ROWS, tables],
+    )
 
 
 def _tables(cursor: CursorWrapper) -> list[str] | None:
