@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 from tests.golden.differences import expected, masked
@@ -79,7 +80,9 @@ class Comparison:
 
     def compare_calls(self, calls: list[tuple[Any, ...]]) -> None:
         """Compare the responses to calls. Raises: AssertionError, as `compare`."""
-        ours, geths = self._service.batch(calls), self._geth.batch(calls)
+        with ThreadPoolExecutor(1) as other:
+            waiting = other.submit(self._geth.batch, calls)
+            ours, geths = self._service.batch(calls), waiting.result()
         for (method, *params), our, geth in zip(calls, ours, geths, strict=True):
             wanted, _ = expected(Call("", method, params), geth, _NOTHING_RECORDED)
             ours_masked, wanted_masked = masked(our), masked(wanted)

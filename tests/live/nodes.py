@@ -22,8 +22,8 @@ DEVELOPER_BALANCE = 2**256 - 9
 DEVELOPER_KEY = "0xb71c71a67e1177ad4e901695e1b4b9ee17ae16c6668d313eac2f96dbcda3f291"
 """The account of every `geth --dev`. geth's sources publish its private key."""
 
-AMSTERDAM_SECONDS = 50
-"""Time from a geth's first start to Amsterdam: the service follows it by then."""
+AMSTERDAM_SECONDS = 20
+"""Time from a geth's first start to Amsterdam, so that its first blocks are Osaka's."""
 _GENESIS_TIME = 1_700_000_000
 """Timestamp of anvil's genesis block."""
 

@@ -19,6 +19,45 @@ from tests.support.random_blocks import (
     network_form,
 )
 
+APIS = "eth,debug,testing"
+"""What geth has to serve, so that it builds blocks on request."""
+
+
+class Building:
+    """A geth that builds random blocks on its head.
+
+    refused: geth's reasons for refusing a block, in whose place it has built another one.
+    """
+
+    def __init__(self, geth: Geth, seed: int) -> None:
+        self._geth = geth
+        self._maker = RandomBlocks(seed, self._nonce)
+        self.refused: list[str] = []
+
+    def build(self, place: int) -> bytes:
+        """Build a block, and return it without its access list.
+
+        place: determines its timestamp, and by that its fork. It is the block's number,
+            unless blocks were removed.
+        """
+        while True:
+            made = [
+                text(network_form(each)) for each in self._maker.transactions(place)
+            ]
+            attributes = _payload_attributes(place, self._maker.attributes(place))
+            answer = self._geth.call("testing_commitBlockV1", [attributes, made, None])
+            if "error" not in answer:
+                break
+            self.refused.append(answer["error"]["message"])
+        found = _result(self._geth, "debug_getRawBlock", "latest")
+        raw = bytes.fromhex(found[2:])
+        assert text(decode_block(raw).header.hash) == answer["result"]
+        return raw
+
+    def _nonce(self, address: Address) -> int:
+        found = _result(self._geth, "eth_getTransactionCount", text(address), "latest")
+        return int(found, 16)
+
 
 @dataclass
 class RandomChain:
@@ -30,32 +69,16 @@ class RandomChain:
     exported: bytes = b""
     """The output of `geth export`: from Amsterdam on, with access lists."""
     refused: list[str] = field(default_factory=list)
-    """geth's reasons for refusing a block, whose number then has another one."""
+    """See `Building`."""
 
 
 def build(binary: str, folder: Path, seed: int, blocks: int) -> RandomChain:
     """Let geth build a random chain. folder: empty, for geth's files."""
     chain = RandomChain(RandomBlocks.genesis(seed))
-    apis = "eth,debug,testing"
-    with running_geth(binary, chain.genesis, b"", folder, apis=apis) as geth:
-
-        def nonce(address: Address) -> int:
-            return int(
-                _result(geth, "eth_getTransactionCount", text(address), "latest"), 16
-            )
-
-        maker = RandomBlocks(seed, nonce)
-        while len(chain.raw) < blocks:
-            number = len(chain.raw) + 1
-            made = [text(network_form(each)) for each in maker.transactions(number)]
-            attributes = _payload_attributes(number, maker.attributes(number))
-            answer = geth.call("testing_commitBlockV1", [attributes, made, None])
-            if "error" in answer:
-                chain.refused.append(answer["error"]["message"])
-                continue
-            raw = bytes.fromhex(_result(geth, "debug_getRawBlock", hex(number))[2:])
-            assert text(decode_block(raw).header.hash) == answer["result"]
-            chain.raw.append(raw)
+    with running_geth(binary, chain.genesis, b"", folder, apis=APIS) as geth:
+        building = Building(geth, seed)
+        chain.raw += [building.build(number) for number in range(1, blocks + 1)]
+    chain.refused = building.refused
     chain.exported = exported(binary, folder)
     return chain
 
@@ -66,7 +89,7 @@ def _result(geth: Geth, method: str, *params: Any) -> Any:
     return answer["result"]
 
 
-def _payload_attributes(number: int, given: Attributes) -> dict[str, Any]:
+def _payload_attributes(place: int, given: Attributes) -> dict[str, Any]:
     made: dict[str, Any] = {
         "timestamp": hex(given.timestamp),
         "prevRandao": text(given.mix_hash),
@@ -82,7 +105,7 @@ def _payload_attributes(number: int, given: Attributes) -> dict[str, Any]:
         ],
         "parentBeaconBlockRoot": text(given.parent_beacon_root),
     }
-    if number >= FIRST_OF_AMSTERDAM:
-        made["slotNumber"] = hex(7 * number)
+    if place >= FIRST_OF_AMSTERDAM:
+        made["slotNumber"] = hex(7 * place)
         made["targetGasLimit"] = hex(GAS_LIMIT)
     return made

@@ -41,13 +41,17 @@ class Reorganisation(NamedTuple):
 class Service:
     """A running service, with a key for all methods without limits."""
 
-    def __init__(self, folder: Path, environ: dict[str, str]) -> None:
+    def __init__(
+        self, folder: Path, environ: dict[str, str], network: str = NETWORK
+    ) -> None:
+        """network: slug of the network that is called."""
         run = json.loads((folder / "run.json").read_text())
-        key = run["debug_api_key"]
+        self._folder, self._key = folder, run["debug_api_key"]
+        self._network = network
         self.environ = environ
-        self.url = f"{run['base_url']}/{NETWORK}/v3/{key}"
+        self.url = f"{run['base_url']}/{network}/v3/{self._key}"
         socket = run["base_url"].replace("http:", "ws:")
-        self.socket_url = f"{socket}/{NETWORK}/ws/v3/{key}"
+        self.socket_url = f"{socket}/{network}/ws/v3/{self._key}"
         self._database = postgres.address(folder)
         self._client = httpx.Client(timeout=PATIENCE_SECONDS, trust_env=False)
 
@@ -67,9 +71,21 @@ class Service:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    def follow(self, network: str, genesis: dict[str, Any], upstream: str) -> Service:
+        """Add a network that follows a node, and return the service for calls to it."""
+        file = self._folder / f"{network}.json"
+        file.write_text(json.dumps(genesis))
+        source = ("--genesis", str(file), "--upstream", upstream)
+        self.manage("add_network", network, *source)
+        self.manage("configure_network", network, "--no-total-difficulty")
+        self.manage("grant", self._key, "--network", network)
+        added = Service(self._folder, self.environ, network)
+        wait_until(added.is_prepared)
+        return added
+
     def status(self) -> Any:
         """Return the output of `network_status`."""
-        return json.loads(self.manage("network_status", NETWORK, "--json"))
+        return json.loads(self.manage("network_status", self._network, "--json"))
 
     def rows(self, query: str, *parameters: Any) -> list[Any]:
         """Return rows of the database."""
@@ -84,7 +100,7 @@ class Service:
             " FROM nodeapi_reorganisation JOIN networks_network AS network"
             " ON network.id = network_id WHERE slug = %s"
             " ORDER BY nodeapi_reorganisation.id",
-            NETWORK,
+            self._network,
         )
         return [Reorganisation(*row) for row in rows]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,12 @@ TIME_KEYS = (
     "amsterdamTime",
 )
 FEES = ("gasPrice", "maxFeePerGas", "maxPriorityFeePerGas", "maxFeePerBlobGas")
+
+TRACERS: list[dict[str, Any]] = [
+    {"tracer": "callTracer", "tracerConfig": {"withLog": True}},
+    {"tracer": "prestateTracer", "tracerConfig": {"diffMode": True}},
+    {},
+]
 
 NO_CODE_HASH = {"codeHash": f"0x{'00' * 32}"}
 """What geth shows for accounts that a call has only touched."""
@@ -89,6 +96,18 @@ def answer(response: dict[str, Any]) -> Any:
     return result
 
 
+def questions(
+    call: dict[str, Any], fork: str
+) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    """Yield what geth is asked about a call, and the same for the service."""
+    without_limit = {**call, "gas": None}
+    for method, asked in (("eth_call", call), ("eth_estimateGas", without_limit)):
+        yield (method, asked, "0x0"), (method, asked, "0x0", None, {"fork": fork})
+    for options in TRACERS:
+        params = ("debug_traceCall", call, "0x0")
+        yield (*params, options), (*params, {**options, "fork": fork})
+
+
 @pytest.mark.parametrize("fork", LAST_KEYS)
 def test_calls_by_a_fork_are_those_of_a_geth_that_has_it(
     api: Api, calls: list[dict[str, Any]], fork: str, tmp_path: Path
@@ -97,33 +116,17 @@ def test_calls_by_a_fork_are_those_of_a_geth_that_has_it(
         binary = programs.geth()
     except GethError as error:
         pytest.skip(str(error))
-    tracers: list[dict[str, Any]] = [
-        {"tracer": "callTracer", "tracerConfig": {"withLog": True}},
-        {"tracer": "prestateTracer", "tracerConfig": {"diffMode": True}},
-        {},
+    asked = [each for call in calls for each in questions(call, fork)]
+    with (
+        running_geth(binary, genesis_of(fork), b"", tmp_path) as geth,
+        ThreadPoolExecutor(1) as other,
+    ):
+        waiting = other.submit(geth.batch, [theirs for theirs, _ in asked])
+        found, expected = api.batch([ours for _, ours in asked]), waiting.result()
+    wrong = [
+        ours
+        for (_, ours), *both in zip(asked, found, expected, strict=True)
+        if answer(both[0]) != answer(both[1])
     ]
-    wrong = []
-    with running_geth(binary, genesis_of(fork), b"", tmp_path) as geth:
-        for call in calls:
-            asked: list[tuple[str, list[Any], list[Any]]] = [
-                ("eth_call", [call, "0x0"], [None, {"fork": fork}]),
-                (
-                    "eth_estimateGas",
-                    [{**call, "gas": None}, "0x0"],
-                    [None, {"fork": fork}],
-                ),
-            ]
-            for method, params, ours in asked:
-                expected = answer(geth.call(method, params))
-                if answer(api.ask(method, *params, *ours)) != expected:
-                    wrong.append((method, call))
-            for options in tracers:
-                params = [call, "0x0", options]
-                expected = answer(geth.call("debug_traceCall", params))
-                found = answer(
-                    api.ask("debug_traceCall", *params[:2], {**options, "fork": fork})
-                )
-                if found != expected:
-                    wrong.append(("debug_traceCall", call))
     assert len(calls) > 250
     assert not wrong, f"{len(wrong)} answers differ: {wrong[:3]}"

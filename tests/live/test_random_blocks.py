@@ -98,10 +98,13 @@ def test_every_response_is_geths(
         live_service() as live,
         live.api("random", live.new_key(may_trace=True)) as api,
     ):
-        for number, wanted in enumerate(exported_lists(chain), start=1):
-            if wanted is not None:
-                found = api.result("debug_getRawBlockAccessList", hex(number))
-                assert found == "0x" + wanted.hex()
+        lists = {
+            hex(number): wanted
+            for number, wanted in enumerate(exported_lists(chain), start=1)
+            if wanted is not None
+        }
+        found = api.results(("debug_getRawBlockAccessList", number) for number in lists)
+        assert found == ["0x" + wanted.hex() for wanted in lists.values()]
         comparison = Comparison(api, geth)
         comparison.compare(0, len(chain.raw))
         for block in map(decode_block, chain.raw[::EXECUTED_EVERY]):
