@@ -199,7 +199,7 @@ class PathTrie:
         if not needed:
             self._loaded = {}
             return
-        self._loaded = self._reader.nodes(self.owner, {*needed, *likely})
+        self._loaded = self._reader.nodes(self.owner, needed, likely)
         for path in needed:
             if path not in self._loaded:
                 raise MissingTrieNode(self.owner, path)

@@ -89,11 +89,9 @@ class KeyProof:
 
     def _enter_short(self, path: bytes, item: bytes) -> bytes | None:
         """Return the child of an extension, or None for a leaf or another path."""
-        nibbles = to_nibbles(rlp.decode_string(rlp.decode(path)))
-        flags = nibbles[0]
-        own = nibbles[1:] if flags & 1 else nibbles[2:]
+        own, is_leaf = decode_path(path)
         rest = self._nibbles[self._depth :]
-        if flags & 2:
+        if is_leaf:
             if own == rest:
                 self.value = rlp.decode_string(rlp.decode(item))
             return None
@@ -101,3 +99,13 @@ class KeyProof:
             return None
         self._depth += len(own)
         return item
+
+
+def decode_path(path: bytes) -> tuple[bytes, bool]:
+    """Return the nibbles of a short node's hex-prefix path, and whether it is a leaf.
+
+    path: the RLP of the node's first item.
+    """
+    nibbles = to_nibbles(rlp.decode_string(rlp.decode(path)))
+    flags = nibbles[0]
+    return nibbles[1:] if flags & 1 else nibbles[2:], bool(flags & 2)

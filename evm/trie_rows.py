@@ -14,8 +14,14 @@ if TYPE_CHECKING:
 class NodeReader(Protocol):
     """Reader of stored trie nodes."""
 
-    def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
-        """Return path → RLP of the existing nodes. Paths have one nibble per byte."""
+    def nodes(
+        self, owner: bytes, paths: Collection[bytes], likely: Collection[bytes] = ()
+    ) -> Mapping[bytes, bytes]:
+        """Return path → RLP of the existing nodes. Paths have one nibble per byte.
+
+        paths: of nodes that exist, because others refer to them. likely: of nodes that
+            may exist.
+        """
 
 
 NodesBelow: TypeAlias = Callable[[bytes, Collection[bytes]], Iterable[bytes]]

@@ -45,7 +45,8 @@ _ALL_NETWORKS = Statement(
         is_preparing,
         CASE WHEN is_preparing THEN (
             SELECT best_number FROM nodeapi_followerstatus s
-            WHERE s.network_id = networks_network.id) END
+            WHERE s.network_id = networks_network.id) END,
+        checkpoint_number
     FROM networks_network ORDER BY id
     """
 )
@@ -71,6 +72,8 @@ class NetworkView:
     is_visible: whether customers see the network.
     is_preparing: whether it is being imported for the first time.
     target_number: number of the upstreams' head while it is preparing, None if unknown.
+    checkpoint_number: number of the block at which the network started, None for block 0.
+        From it on, the state is sparse: a value without a row is unknown.
     """
 
     id: int
@@ -88,6 +91,7 @@ class NetworkView:
     is_visible: bool = True
     is_preparing: bool = False
     target_number: int | None = None
+    checkpoint_number: int | None = None
 
 
 class Directory:
@@ -374,4 +378,5 @@ def _view(row: Row) -> NetworkView:
         is_visible=row[12] == b"visible" and not is_preparing,
         is_preparing=is_preparing,
         target_number=None if row[14] is None else read_int8(row[14]),
+        checkpoint_number=None if row[15] is None else read_int8(row[15]),
     )

@@ -155,6 +155,12 @@ class Network(models.Model):
         "to everyone. Calls and state changes are only shown to customers with an "
         "entitlement for tracing, and to staff.",
     )
+    checkpoint_number = models.BigIntegerField(
+        null=True,
+        editable=False,
+        help_text="Number of the trusted block at which the network started, whose state "
+        "is known only as far as it was proved. None: block 0, whose state is complete.",
+    )
     head_number = models.BigIntegerField(
         null=True, editable=False, help_text="Number of the newest canonical block."
     )

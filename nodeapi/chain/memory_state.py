@@ -47,10 +47,12 @@ class MemoryState:
         """Return the contract code with this hash, which must exist."""
         return self.codes[code_hash]
 
-    def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
+    def nodes(
+        self, owner: bytes, paths: Collection[bytes], likely: Collection[bytes] = ()
+    ) -> Mapping[bytes, bytes]:
         """Return the trie nodes at these paths. Absent nodes are omitted."""
         rows = self._nodes.get(owner, {})
-        return {path: rows[path] for path in paths if path in rows}
+        return {path: rows[path] for path in {*paths, *likely} if path in rows}
 
     def root_after(self, changes: Changes) -> Hash32:
         """Return the state root after the changes, without applying them."""

@@ -47,14 +47,16 @@ class NodesAt:
         self._network_id = network_id
         self._number = number
 
-    def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
+    def nodes(
+        self, owner: bytes, paths: Collection[bytes], likely: Collection[bytes] = ()
+    ) -> Mapping[bytes, bytes]:
         """Return the nodes of one trie at these paths. Absent nodes are omitted."""
         rows = self._connection.execute(
             _NODES_AT,
             {
                 "network": self._network_id,
                 "owner": owner,
-                "paths": list(paths),
+                "paths": list({*paths, *likely}),
                 "number": self._number,
             },
             binary=True,

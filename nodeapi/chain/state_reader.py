@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, LiteralString
 
 from eth_typing import Address, Hash32
@@ -10,6 +11,8 @@ from lru import LRU
 
 from evm.changed_state import ChangedState
 from evm.changes import AccountValue, Changes
+from evm.proved_state import Keys, UnknownValues
+from evm.trie_nodes import EMPTY_ROOT
 from evm.world import EMPTY_CODE_HASH
 
 if TYPE_CHECKING:
@@ -38,7 +41,7 @@ Answer = Callable[[], tuple[Accounts, Slots]]
 _ACCOUNTS: LiteralString = (
     "SELECT k.address, v.* FROM unnest(%b::bytea[]) AS k (address)"
     " LEFT JOIN LATERAL ("
-    "SELECT nonce, balance, code_hash, storage_root FROM nodeapi_accountversion"
+    "SELECT true, nonce, balance, code_hash, storage_root FROM nodeapi_accountversion"
     " WHERE network_id = %b AND address = k.address AND block_number <= %b"
     " ORDER BY block_number DESC LIMIT 1) AS v ON true"
 )
@@ -64,7 +67,12 @@ BELOW_ALL_PATHS = 2**16
 
 
 class StoredState:
-    """The canonical state after block `number`, read from version rows."""
+    """The canonical state after block `number`, read from version rows.
+
+    A network that started at block 0 has a row for each value that is not zero. The state
+    of one that started at a checkpoint is sparse: rows of the checkpoint's block hold what
+    was proved, zeros and absent accounts as well, and any other value is unknown.
+    """
 
     def __init__(
         self, connection: psycopg.Connection[Any], network_id: int, number: int
@@ -73,8 +81,18 @@ class StoredState:
         self._network_id = network_id
         self._number = number
 
+    @cached_property
+    def checkpoint(self) -> int | None:
+        """Number of the checkpoint's block, None if the state is complete."""
+        row = self._connection.execute(
+            "SELECT checkpoint_number FROM networks_network WHERE id = %b",
+            (self._network_id,),
+            binary=True,
+        ).fetchone()
+        return None if row is None else row[0]
+
     def account(self, address: Address) -> AccountValue | None:
-        """Return an account, or None if it does not exist."""
+        """Return an account, or None if it does not exist. Raises: UnknownValues."""
         row = self._connection.execute(
             "SELECT nonce, balance, code_hash, storage_root"
             " FROM nodeapi_accountversion"
@@ -83,10 +101,14 @@ class StoredState:
             (self._network_id, address, self._number),
             prepare=True,
         ).fetchone()
-        return None if row is None else account_value(row)
+        if row is None:
+            if self.checkpoint is not None:
+                raise UnknownValues(Keys(accounts={address}))
+            return None
+        return account_value(row)
 
     def storage(self, address: Address, slot: int) -> int:
-        """Return the value of a storage slot, zero if it was never written."""
+        """Return the value of a slot, zero if there is none. Raises: UnknownValues."""
         row = self._connection.execute(
             "SELECT value FROM nodeapi_storageversion"
             " WHERE network_id = %b AND address = %b AND slot = %b"
@@ -95,17 +117,22 @@ class StoredState:
             (self._network_id, address, slot.to_bytes(32, "big"), self._number),
             prepare=True,
         ).fetchone()
-        return 0 if row is None else int.from_bytes(row[0], "big")
+        if row is None:
+            self._require_zeros([(address, slot)])
+            return 0
+        return int.from_bytes(row[0], "big")
 
     def accounts(
         self, addresses: Collection[Address]
     ) -> dict[Address, AccountValue | None]:
-        """Return several accounts, in one query."""
-        return _found_accounts(self._ask(_ACCOUNTS, self._account_keys(addresses)))
+        """Return several accounts, in one query. Raises: UnknownValues."""
+        return self._found_accounts(
+            self._ask(_ACCOUNTS, self._account_keys(addresses))
+        )
 
     def slots(self, keys: Collection[Slot]) -> dict[Slot, int]:
-        """Return the values of several slots, in one query."""
-        return _found_slots(self._ask(_SLOTS, self._slot_keys(keys)))
+        """Return the values of several slots, in one query. Raises: UnknownValues."""
+        return self._found_slots(self._ask(_SLOTS, self._slot_keys(keys)))
 
     def ask(
         self,
@@ -113,15 +140,65 @@ class StoredState:
         addresses: Collection[Address],
         keys: Collection[Slot],
     ) -> Answer:
-        """Send queries for accounts and slots. Return a function that waits for the results."""
+        """Send queries for accounts and slots. Return a function that waits for the results.
+
+        The function raises UnknownValues.
+        """
         accounts = pipeline.send(_ACCOUNTS, self._account_keys(addresses))
         slots = pipeline.send(_SLOTS, self._slot_keys(keys))
 
         def answer() -> tuple[Accounts, Slots]:
             pipeline.sync()
-            return _found_accounts(accounts), _found_slots(slots)
+            return self._found_accounts(accounts), self._found_slots(slots)
 
         return answer
+
+    def _found_accounts(self, rows: Iterable[Any]) -> Accounts:
+        accounts: Accounts = {}
+        missing = set()
+        for address, is_known, *value in rows:
+            accounts[address] = account_value(value)
+            if is_known is None:
+                missing.add(address)
+        if missing and self.checkpoint is not None:
+            raise UnknownValues(Keys(accounts=missing))
+        return accounts
+
+    def _found_slots(self, rows: Iterable[Any]) -> Slots:
+        slots: Slots = {}
+        missing = []
+        for address, slot, value in rows:
+            key = address, int.from_bytes(slot, "big")
+            slots[key] = int.from_bytes(value or b"", "big")
+            if value is None:
+                missing.append(key)
+        if missing:
+            self._require_zeros(missing)
+        return slots
+
+    def _require_zeros(self, keys: Collection[Slot]) -> None:
+        """Check that slots without a row are zero.
+
+        An account that had no storage at the checkpoint has a row for each slot that was
+        written since.
+
+        Raises: UnknownValues for the others.
+        """
+        checkpoint = self.checkpoint
+        if checkpoint is None:
+            return
+        proved = self._ask(
+            _ACCOUNTS,
+            (list({address for address, _ in keys}), self._network_id, checkpoint),
+        )
+        roots = {
+            address: None if is_known is None else storage_root or EMPTY_ROOT
+            for address, is_known, _, _, _, storage_root in proved
+        }
+        unknown = {key for key in keys if roots[key[0]] != EMPTY_ROOT}
+        if unknown:
+            accounts = {address for address, _ in unknown if roots[address] is None}
+            raise UnknownValues(Keys(accounts, unknown))
 
     def _ask(self, query: LiteralString, keys: Sequence[Any]) -> Iterable[Any]:
         return self._connection.execute(query, keys, binary=True, prepare=True)
@@ -138,7 +215,13 @@ class StoredState:
         )
 
     def live_slots(self, address: Address) -> Iterable[int]:
-        """Return the slots of an account that are not zero."""
+        """Return the slots of an account that are not zero.
+
+        Raises: NotImplementedError for a sparse state. Nothing asks for them there since
+            EIP-6780 (Cancun), unless the account had no storage at all.
+        """
+        if self.checkpoint is not None:
+            raise NotImplementedError("the slots of a sparse state can't be enumerated")
         rows = self._connection.execute(
             "SELECT DISTINCT ON (slot) slot, value FROM nodeapi_storageversion"
             " WHERE network_id = %b AND address = %b AND block_number <= %b"
@@ -168,17 +251,6 @@ def account_value(columns: Sequence[Any]) -> AccountValue | None:
     return AccountValue(
         int(nonce), int(balance), code_hash or EMPTY_CODE_HASH, storage_root
     )
-
-
-def _found_accounts(rows: Iterable[Any]) -> Accounts:
-    return {address: account_value(value) for address, *value in rows}
-
-
-def _found_slots(rows: Iterable[Any]) -> Slots:
-    return {
-        (address, int.from_bytes(slot, "big")): int.from_bytes(value or b"", "big")
-        for address, slot, value in rows
-    }
 
 
 class OverlayState(ChangedState):
@@ -344,12 +416,15 @@ class StoredNodes:
         self.collected: DirtyNodes = {}
         """Nodes of a later batch, which is not committed yet."""
 
-    def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
+    def nodes(
+        self, owner: bytes, paths: Collection[bytes], likely: Collection[bytes] = ()
+    ) -> Mapping[bytes, bytes]:
         """Return the nodes of one trie at these paths. Absent nodes are omitted."""
         written, newer = self.pending.get(owner, {}), self.collected.get(owner, {})
-        pending = {path: written[path] for path in paths if path in written}
-        pending |= {path: newer[path] for path in paths if path in newer}
-        stored = self._read(owner, [path for path in paths if path not in pending])
+        wanted = {*paths, *likely}
+        pending = {path: written[path] for path in wanted if path in written}
+        pending |= {path: newer[path] for path in wanted if path in newer}
+        stored = self._read(owner, [path for path in wanted if path not in pending])
         return stored | {
             path: node for path, node in pending.items() if node is not None
         }

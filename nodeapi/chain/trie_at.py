@@ -176,17 +176,22 @@ class Rewinding:
         if not self._is_base:
             self._rewind_accounts()
 
-    def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
+    def nodes(
+        self, owner: bytes, paths: Collection[bytes], likely: Collection[bytes] = ()
+    ) -> Mapping[bytes, bytes]:
         """Return the nodes of one trie at these paths. Absent nodes are omitted."""
         rows = self._rows.get(owner)
         if not rows:
-            return self._base.nodes.nodes(owner, paths)
+            return self._base.nodes.nodes(owner, paths, likely)
         stored = self._base.nodes.nodes(
-            owner, [path for path in paths if path not in rows]
+            owner,
+            [path for path in paths if path not in rows],
+            [path for path in likely if path not in rows],
         )
+        wanted = {*paths, *likely}
         return {
             **stored,
-            **{path: node for path in paths if (node := rows.get(path)) is not None},
+            **{path: node for path in wanted if (node := rows.get(path)) is not None},
         }
 
     @property

@@ -92,8 +92,10 @@ class _WatchedNodes:
         self._below = below
         self.found: set[bytes] = set()
 
-    def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
-        nodes = self._below.nodes(owner, paths)
+    def nodes(
+        self, owner: bytes, paths: Collection[bytes], likely: Collection[bytes] = ()
+    ) -> Mapping[bytes, bytes]:
+        nodes = self._below.nodes(owner, paths, likely)
         self.found.update(nodes.values())
         return nodes
 

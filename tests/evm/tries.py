@@ -23,10 +23,13 @@ class Rows:
         self.questions: list[list[bytes]] = []
         self.asked_below: list[bytes] = []
 
-    def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
+    def nodes(
+        self, owner: bytes, paths: Collection[bytes], likely: Collection[bytes] = ()
+    ) -> Mapping[bytes, bytes]:
         assert owner == OWNER
-        self.questions.append(sorted(paths))
-        return {path: self.rows[path] for path in paths if path in self.rows}
+        wanted = {*paths, *likely}
+        self.questions.append(sorted(wanted))
+        return {path: self.rows[path] for path in wanted if path in self.rows}
 
     def below(self, owner: bytes, paths: Collection[bytes]) -> list[bytes]:
         assert owner == OWNER

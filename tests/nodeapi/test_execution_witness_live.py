@@ -83,12 +83,14 @@ class PathsOfWitness:
         self._state = state
         self._root = root
 
-    def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
+    def nodes(
+        self, owner: bytes, paths: Collection[bytes], likely: Collection[bytes] = ()
+    ) -> Mapping[bytes, bytes]:
         root: bytes = self._root
         if owner:
             leaf = HexaryTrie(self._state.nodes_by_hash, root).get(owner)
             root = decode_account_leaf(leaf).storage_root or b"" if leaf else b""
-        found = {path: self._at(root, path) for path in paths}
+        found = {path: self._at(root, path) for path in {*paths, *likely}}
         return {path: node for path, node in found.items() if node}
 
     def _at(self, reference: Any, path: bytes) -> bytes:

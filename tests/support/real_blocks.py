@@ -175,14 +175,16 @@ class _NodeState:
         """Return tries at this state."""
         return StateTrie(self, NodeCache(0), self._root, self)
 
-    def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
+    def nodes(
+        self, owner: bytes, paths: Collection[bytes], likely: Collection[bytes] = ()
+    ) -> Mapping[bytes, bytes]:
         """Return the nodes of one trie at these paths."""
         rows = self._rows.get(owner)
         if rows is None:
             (proof,) = PathTrie(STATE_OWNER, self, self._root).prove([owner])
             storage_root = decode_account_leaf(proof.value).storage_root
             rows = self._rows[owner] = self._walk(storage_root)
-        return {path: rows[path] for path in paths if path in rows}
+        return {path: rows[path] for path in {*paths, *likely} if path in rows}
 
     def _walk(self, root: bytes | None) -> dict[bytes, bytes]:
         """Return the known nodes of a trie by their paths."""

@@ -1,0 +1,102 @@
+"""Trie nodes of untrusted origin, found only by the hashes that a trusted root leads to.
+
+Proofs (EIP-1186) and execution witnesses are sets of nodes. Their order, and what their
+sender says about them, does not matter: a node is found by the hash that its parent names,
+and the first parent is a trusted root. A false node is therefore never found, and an
+omitted one is reported as unknown.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from evm import rlp
+from evm.signatures import keccak
+from evm.state_trie import STATE_OWNER, decode_account_leaf
+from evm.trie_nodes import (
+    EMPTY,
+    EMPTY_ROOT,
+    HASH_HEAD,
+    HASHED_SIZE,
+    NIBBLES,
+    from_nibbles,
+)
+from evm.trie_proofs import KeyProof, decode_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+NodeRows: TypeAlias = dict[bytes, dict[bytes, bytes]]
+"""Owner of a trie, as in `evm.state_trie` → path → RLP of a node."""
+
+
+class ProofNodes:
+    """Nodes by their hash. Nodes of several proofs and witnesses can be added."""
+
+    def __init__(self, nodes: Iterable[bytes] = ()) -> None:
+        """Start with the RLP of some nodes."""
+        self._nodes: dict[bytes, bytes] = {}
+        self.add(nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def add(self, nodes: Iterable[bytes]) -> None:
+        """Add the RLP of nodes, in any order. Anything else that is added is never found."""
+        self._nodes.update((keccak(node), node) for node in nodes)
+
+    def prove(self, root: bytes, key: bytes) -> KeyProof:
+        """Return the proof of a key (32 bytes) in the trie with a root hash.
+
+        If a node is unknown, `reference` of the result is that of the node.
+        """
+        proof = KeyProof(root, key)
+        while proof.reference is not None:
+            node = self._nodes.get(proof.reference[1:])
+            if node is None:
+                break
+            proof.add(node)
+        return proof
+
+    def rows(self, state_root: bytes) -> NodeRows:
+        """Return all known nodes below a state root.
+
+        The nodes of an account's storage are found through the account's leaf.
+        """
+        accounts, leaves = self._walk(state_root)
+        rows: NodeRows = {STATE_OWNER: accounts}
+        for key, leaf in leaves:
+            root = decode_account_leaf(leaf).storage_root
+            if root is not None and root in self._nodes:
+                rows[key], _ = self._walk(root)
+        return rows
+
+    def _walk(
+        self, root: bytes
+    ) -> tuple[dict[bytes, bytes], list[tuple[bytes, bytes]]]:
+        """Return the known nodes of one trie by path, and the keys and values of leaves."""
+        found: dict[bytes, bytes] = {}
+        leaves: list[tuple[bytes, bytes]] = []
+        references = [] if root == EMPTY_ROOT else [(b"", HASH_HEAD + root)]
+        while references:
+            path, node = references.pop()
+            if node == EMPTY:
+                continue
+            if len(node) == HASHED_SIZE:
+                known = self._nodes.get(node[1:])
+                if known is None:
+                    continue
+                node = found[path] = known
+            items = rlp.list_items(node)
+            if len(items) == 2:
+                nibbles, is_leaf = decode_path(items[0])
+                if is_leaf:
+                    value = rlp.decode_string(rlp.decode(items[1]))
+                    leaves.append((from_nibbles(path + nibbles), value))
+                else:
+                    references.append((path + nibbles, items[1]))
+            else:
+                references += [
+                    (path + NIBBLES[nibble], items[nibble]) for nibble in range(16)
+                ]
+        return found, leaves
