@@ -67,6 +67,10 @@ NODES: LiteralString = (
 )
 
 
+class NoProof(Exception):
+    """Raised when no upstream proves values or sends trie nodes that are needed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Anchor:
     """A canonical block, at or above the checkpoint, against whose state is proved."""
@@ -123,6 +127,19 @@ def insertions(
             )
         )
     return statements
+
+
+def head_anchor(connection: psycopg.Connection[Any], network_id: int) -> Anchor:
+    """Return the head of a network that has blocks."""
+    row = connection.execute(
+        "SELECT number, hash, state_root FROM nodeapi_block WHERE (network_id, hash) ="
+        " (SELECT id, head_hash FROM networks_network WHERE id = %b)",
+        (network_id,),
+        binary=True,
+        prepare=True,
+    ).fetchone()
+    assert row is not None
+    return Anchor(*row)
 
 
 def insert_values(
