@@ -126,9 +126,7 @@ class StoredState:
         self, addresses: Collection[Address]
     ) -> dict[Address, AccountValue | None]:
         """Return several accounts, in one query. Raises: UnknownValues."""
-        return self._found_accounts(
-            self._ask(_ACCOUNTS, self._account_keys(addresses))
-        )
+        return self._found_accounts(self._ask(_ACCOUNTS, self._account_keys(addresses)))
 
     def slots(self, keys: Collection[Slot]) -> dict[Slot, int]:
         """Return the values of several slots, in one query. Raises: UnknownValues."""

@@ -25,6 +25,7 @@ from nodeapi.chain.lookahead import Lookahead
 from nodeapi.chain.node_versions import CLOSED, NodeVersions, Window, steps_of
 from nodeapi.chain.position import ANCESTORS_KEPT, Position, generation
 from nodeapi.chain.rows import BlockRow, Rows, block_row
+from nodeapi.chain.sparse import SparseNodes, SparseState, SparseTrie
 from nodeapi.chain.state_reader import (
     CachedState,
     OverlayState,
@@ -32,6 +33,7 @@ from nodeapi.chain.state_reader import (
     StoredState,
 )
 from nodeapi.chain.verification import verify_block
+from nodeapi.proofs.values import NoProof
 
 if TYPE_CHECKING:
     import psycopg
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from evm.headers import Header
     from evm.state_trie import DirtyNodes
     from nodeapi.chain.database import Pipeline
+    from nodeapi.chain.sparse import Prover
 
 NODES_CACHED = 400_000
 """Cached trie nodes (120 to 260 MB): twice the branch nodes of a trie of 480,000 keys.
@@ -105,6 +108,7 @@ class ChainWriter:
         writer: psycopg.Connection[Any] | None = None,
         pipeline: Pipeline | None = None,
         record_limit_bytes: int | None = RECORD_LIMIT_BYTES,
+        prover: Prover | None = None,
     ) -> None:
         """Start at the network's head. Block 0 has to be stored.
 
@@ -114,6 +118,8 @@ class ChainWriter:
             executed.
         pipeline: reads a block's data while the block before it is executed.
         record_limit_bytes: see `verify_block`.
+        prover: proves unknown values of a sparse state. Each block is then committed
+            before the next one is executed, because proofs are those of the stored head.
         """
         self._connection = connection
         self._writer = writer
@@ -125,6 +131,7 @@ class ChainWriter:
         self._verify = partial(
             verify_block, config=config, record_limit_bytes=record_limit_bytes
         )
+        self._prover = prover
         self._batch_blocks = batch_blocks
         self._batch_gas = batch_gas
         self._rows = Rows(connection, network_id)
@@ -217,7 +224,7 @@ class ChainWriter:
         self._highest_side_block = self._branches.highest_side_block()
         self._leaving = Batch()
         self._stored_state = self._state_at(head.header.number)
-        self._stored_nodes = StoredNodes(self._connection, self._network_id)
+        self._stored_nodes = self._open_nodes()
         self._begin_batch()
         self._state = CachedState(self._stored_state, self._pipeline)
         self._lookahead.forget()
@@ -228,9 +235,16 @@ class ChainWriter:
         self._batch = Batch(window=self._node_versions.window())
         self._stored_nodes.collected = self._batch.nodes
 
+    def _open_nodes(self) -> StoredNodes:
+        if self._prover is None:
+            return StoredNodes(self._connection, self._network_id)
+        return SparseNodes(self._connection, self._network_id, self._prover)
+
     def _tries(self, state: CachedState) -> StateTrie:
         """Return new tries at the head's state. All share the cached nodes."""
         root = self.head.header.state_root
+        if isinstance(self._stored_nodes, SparseNodes):
+            return SparseTrie(self._stored_nodes, self._nodes_cached, root, state)
         return StateTrie(self._stored_nodes, self._nodes_cached, root, state)
 
     def _position(self, block: StoredBlock) -> Position:
@@ -243,7 +257,15 @@ class ChainWriter:
         )
 
     def _state_at(self, number: int) -> StoredState:
-        return StoredState(self._connection, self._network_id, number)
+        if self._prover is None:
+            return StoredState(self._connection, self._network_id, number)
+        return SparseState(self._connection, self._network_id, number, self._prover)
+
+    def _provide(self, block: Block, state: CachedState) -> None:
+        """Load the data that a block will probably read."""
+        if self._prover is not None and isinstance(self._stored_state, SparseState):
+            self._stored_state.require(self._prover.expect(block))
+        self._lookahead.provide(block, state)
 
     def _tags(self) -> Tags:
         return Tags.stored(self._connection, self._network_id)
@@ -293,11 +315,11 @@ class ChainWriter:
         following: the RLP of the next block, if known.
         forkchoice: is committed with the block at once.
 
-        Raises: InvalidBlock, after committing the preceding blocks.
+        Raises: InvalidBlock or NoProof, after committing the preceding blocks.
         """
         try:
             self._execute(block, raw, following)
-        except InvalidBlock:
+        except (InvalidBlock, NoProof):
             self._keep_what_was_before()
             raise
         batch = self._batch
@@ -311,7 +333,7 @@ class ChainWriter:
         self, block: Block, raw: bytes, following: bytes | None = None
     ) -> None:
         """Verify a block on top of the head, and add it to the batch."""
-        self._lookahead.provide(block, self._state)
+        self._provide(block, self._state)
         self._lookahead.prepare(following, self._state)
         verified = self._verify(block, self._head.parent(self._state, self._trie))
         self._lookahead.learn(block, self._state)
@@ -353,7 +375,7 @@ class ChainWriter:
         """Verify a block on the branch of its parent, and store it as a side block."""
         header = block.header
         self._branch = None  # until the block is stored: execution moves its tries
-        self._lookahead.provide(block, branch.state)
+        self._provide(block, branch.state)
         verified = self._verify(block, branch.parent)
         self._lookahead.learn(block, branch.state)
         row = block_row(verified, is_canonical=False)

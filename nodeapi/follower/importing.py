@@ -31,6 +31,7 @@ from nodeapi.follower.line import (
 from nodeapi.follower.pool import BlockUnavailable, UpstreamPool
 from nodeapi.follower.status import StatusWriter, Timing
 from nodeapi.follower.stored import own_forkchoice
+from nodeapi.proofs.values import NoProof
 from nodeapi.upstreams.errors import UnsupportedBlock
 
 if TYPE_CHECKING:
@@ -349,6 +350,8 @@ class LineImport:
             )
         except (RlpError, UnsupportedFork) as error:
             return self._unsupported(point, str(error))
+        except NoProof as error:
+            return Obstacle(point, str(error), Fault.MISSING)
         if is_timed and block is not None:
             executed = time.perf_counter() - started
             self._status.imported(

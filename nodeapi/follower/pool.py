@@ -14,6 +14,7 @@ from eth_typing import Hash32
 from networks.directory import UpstreamView
 from nodeapi.follower.choice import Point, View, questions
 from nodeapi.follower.watcher import Expected, Watcher
+from nodeapi.upstreams.client import UpstreamClient
 from nodeapi.upstreams.errors import (
     UnsupportedBlock,
     UpstreamError,
@@ -167,6 +168,13 @@ class UpstreamPool:
                 self._watchers[key][0].failed(reason)
 
     # Blocks
+
+    def clients(self, number: int) -> list[UpstreamClient]:
+        """Return the clients of the usable upstreams, the best one for a block first.
+
+        May be called by any thread.
+        """
+        return [watcher.client for watcher in self._ordered(number)]
 
     def cached(self, block_hash: Hash32) -> BlockRef | None:
         """Return the block with a hash if it was seen before.

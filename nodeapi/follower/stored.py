@@ -49,6 +49,12 @@ def read_expected(network_id: int) -> Expected:
     )
 
 
+def is_sparse(network_id: int) -> bool:
+    """Return whether a network has started at a checkpoint."""
+    started = Network.objects.only("checkpoint_number").get(pk=network_id)
+    return started.checkpoint_number is not None
+
+
 def own_forkchoice(connection: psycopg.Connection[Any], network_id: int) -> Own:
     """Read the head, safe and finalized blocks of a network.
 

@@ -158,7 +158,9 @@ def insert_nodes(
     connection: psycopg.Connection[Any], network_id: int, rows: NodeRows
 ) -> None:
     """Store nodes of the head's tries that were unknown. Only the importer may do it."""
-    places = [(o, path, node) for o, found in rows.items() for path, node in found.items()]
+    places = [
+        (o, path, node) for o, found in rows.items() for path, node in found.items()
+    ]
     if places:
         owners, paths, nodes = map(list, zip(*places, strict=True))
         connection.execute(
