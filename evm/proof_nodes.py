@@ -19,9 +19,14 @@ from evm.trie_nodes import (
     HASH_HEAD,
     HASHED_SIZE,
     NIBBLES,
+    extension_path_rlp,
     from_nibbles,
+    hash_reference,
+    leaf_path_rlp,
+    list_rlp,
 )
 from evm.trie_proofs import KeyProof, decode_path
+from evm.trie_rows import UNREAD_BRANCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,17 +68,51 @@ class ProofNodes:
 
         The nodes of an account's storage are found through the account's leaf.
         """
-        accounts, leaves = self._walk(state_root)
+        accounts, leaves = self.trie(state_root)
         rows: NodeRows = {STATE_OWNER: accounts}
         for key, leaf in leaves:
             root = decode_account_leaf(leaf).storage_root
             if root is not None and root in self._nodes:
-                rows[key], _ = self._walk(root)
+                rows[key], _ = self.trie(root)
         return rows
 
-    def _walk(
-        self, root: bytes
-    ) -> tuple[dict[bytes, bytes], list[tuple[bytes, bytes]]]:
+    def unmerged(self, root: bytes, path: bytes, reference: bytes) -> bytes | None:
+        """Return a node of an earlier trie, from the proof of a key beside it.
+
+        When all other children of a branch have been deleted, the branch is merged with
+        the node that remains. The proof that a deleted key is absent ends at the merged
+        node, whose path contains that of the earlier node.
+
+        root: of the trie after the deletion.
+        path, reference: of the node before it, a child of the branch.
+
+        `UNREAD_BRANCH` stands for a branch. None if the nodes are not sufficient.
+        """
+        depth, node = 0, HASH_HEAD + root
+        while True:
+            if len(node) == HASHED_SIZE:
+                known = self._nodes.get(node[1:])
+                if known is None:
+                    return None
+                node = known
+            items = rlp.list_items(node)
+            if len(items) == 2:
+                nibbles, is_leaf = decode_path(items[0])
+                whole = path[:depth] + nibbles
+                if whole.startswith(path):
+                    return _split(whole, is_leaf, items[1], len(path), reference)
+                if is_leaf or not path.startswith(whole):
+                    return None
+                depth, node = len(whole), items[1]
+            elif depth == len(path):
+                return node if hash_reference(node) == reference else None
+            else:
+                node = items[path[depth]]
+                depth += 1
+                if node == EMPTY:
+                    return None
+
+    def trie(self, root: bytes) -> tuple[dict[bytes, bytes], list[tuple[bytes, bytes]]]:
         """Return the known nodes of one trie by path, and the keys and values of leaves."""
         found: dict[bytes, bytes] = {}
         leaves: list[tuple[bytes, bytes]] = []
@@ -100,3 +139,21 @@ class ProofNodes:
                     (path + NIBBLES[nibble], items[nibble]) for nibble in range(16)
                 ]
         return found, leaves
+
+
+def _split(
+    whole: bytes, is_leaf: bool, item: bytes, depth: int, reference: bytes
+) -> bytes | None:
+    """Return the part of a leaf or an extension below a depth, if it has a reference.
+
+    whole: the nibbles from the root to the end of the node's path. item: its value or
+        child.
+    """
+    if is_leaf:
+        path = leaf_path_rlp(from_nibbles(whole), depth)
+    elif len(whole) == depth:
+        return UNREAD_BRANCH if item == reference else None
+    else:
+        path = extension_path_rlp(whole[depth:])
+    node = list_rlp(path + item)
+    return node if hash_reference(node) == reference else None

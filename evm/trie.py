@@ -44,6 +44,7 @@ from evm.trie_nodes import (
 from evm.trie_proofs import KeyProof
 from evm.trie_roots import build_root, ordered_root
 from evm.trie_rows import (
+    UNREAD_BRANCH,
     CorruptTrieNode,
     MissingTrieNode,
     NodeCache,
@@ -371,7 +372,8 @@ class PathTrie:
             (nibble, child) for nibble, child in enumerate(node) if child != EMPTY
         )
         child_path = path + NIBBLES[nibble]
-        if type(child) is bytes:
+        is_unread = self._loaded.get(child_path) == UNREAD_BRANCH
+        if type(child) is bytes and not is_unread:
             rlp = self._find(child, child_path)
             if rlp is None:
                 wanted.add(child_path)

@@ -24,6 +24,10 @@ class NodeReader(Protocol):
         """
 
 
+UNREAD_BRANCH = b""
+"""What a reader returns for a node that is known to be a branch, but not its content. Only a
+deletion can do with that: the only child that remains is merged unless it is a branch."""
+
 NodesBelow: TypeAlias = Callable[[bytes, Collection[bytes]], Iterable[bytes]]
 """(owner, paths) → RLP of the nodes below these paths, with a limit."""
 
