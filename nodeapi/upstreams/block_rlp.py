@@ -257,7 +257,8 @@ def _fixed(size: int) -> Callable[[Any], bytes]:
 hash32 = _fixed(32)
 """Decodes 32 bytes from hexadecimal."""
 
-_address = _fixed(20)
+address = _fixed(20)
+"""Decodes 20 bytes from hexadecimal."""
 
 
 def _object(value: Any) -> Document:
@@ -300,7 +301,7 @@ def _number(bits: int) -> Callable[[Any], bytes]:
 
 def _to(value: Any) -> bytes:
     """Decode a transaction's recipient. Null, which means a creation, is empty."""
-    return b"" if value is None else _address(value)
+    return b"" if value is None else address(value)
 
 
 def _access(value: Any) -> Item:
@@ -320,7 +321,7 @@ _MEMBERS: dict[str, Callable[[Any], Item]] = {
     **{name: _number(bits) for name, bits in TRANSACTION_BITS.items()},
     **{name: _number(bits) for name, bits in WITHDRAWAL_BITS.items()},
     "to": _to,
-    "address": _address,
+    "address": address,
     "input": data,
     "accessList": _list_of(_access),
     "storageKeys": _list_of(hash32),
@@ -366,7 +367,7 @@ def _header_number(name: str) -> tuple[str, Callable[[Any], int]]:
 _HEADER: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "parent_hash": ("parentHash", hash32),
     "uncles_hash": ("sha3Uncles", hash32),
-    "coinbase": ("miner", _address),
+    "coinbase": ("miner", address),
     "state_root": ("stateRoot", hash32),
     "transactions_root": ("transactionsRoot", hash32),
     "receipts_root": ("receiptsRoot", hash32),

@@ -48,6 +48,9 @@ FIRST_DELAY, LAST_DELAY = 0.25, 30.0
 """Seconds between attempts to subscribe again: the delay doubles from the first to the
 last. A random part of up to a half is subtracted."""
 
+REFUSAL_SECONDS = 300.0
+"""Time for which a client remembers that its upstream does not offer a method."""
+
 _METHOD_CODES = {
     -32601,  # JSON-RPC: method not found
     -32604,  # Besu: method not enabled
@@ -96,6 +99,7 @@ class UpstreamClient:
         self._ping_seconds = ping_seconds
         self._ids = count(1)
         self._slots = asyncio.Semaphore(MAX_CALLS)
+        self._refused_at: dict[str, float] = {}
         self._address: Address | None = None
         self._channel: HttpConnections | WebSocketConnection | None = None
 
@@ -122,6 +126,21 @@ class UpstreamClient:
     def can_subscribe(self) -> bool:
         """Whether the URL is a WebSocket's."""
         return self._url.lower().startswith(("ws:", "wss:"))
+
+    def offers(self, method: str) -> bool:
+        """Return False if the upstream refused a method in the last `REFUSAL_SECONDS`.
+
+        Calls do not depend on it.
+        """
+        refused_at = self._refused_at.get(method)
+        return refused_at is None or time.monotonic() - refused_at > REFUSAL_SECONDS
+
+    def note_refusal(self, method: str) -> None:
+        """Remember that the upstream does not offer a method, or a form of its arguments.
+
+        Errors for unavailable methods are noted by the calls themselves.
+        """
+        self._refused_at[method] = time.monotonic()
 
     async def call(
         self, method: str, *params: Any, max_bytes: int | None = None
@@ -224,7 +243,7 @@ class UpstreamClient:
         if len(responses) == 1 and _is_error_without_id(responses[0]):
             error = self._read(responses[0])
             if len(calls) == 1:
-                return [error]
+                return self._noted(calls, [error])
             raise error
         if not all(isinstance(response, dict) for response in responses):
             raise UpstreamUnavailable(NOT_JSON_RPC)
@@ -236,7 +255,16 @@ class UpstreamClient:
         ids = [call["id"] for call in numbered]
         if len(responses) != len(ids) or by_id.keys() != set(ids):
             raise UpstreamUnavailable("the responses are not those of the calls")
-        return [self._read(by_id[number]) for number in ids]
+        return self._noted(calls, [self._read(by_id[number]) for number in ids])
+
+    def _noted(
+        self, calls: Sequence[tuple[str, Sequence[Any]]], results: list[Any]
+    ) -> list[Any]:
+        """Note which of the called methods are refused, and return the results."""
+        for (method, _), result in zip(calls, results, strict=True):
+            if isinstance(result, MethodUnavailable):
+                self.note_refusal(method)
+        return results
 
     def _numbered(
         self, calls: Sequence[tuple[str, Sequence[Any]]]

@@ -31,6 +31,10 @@ class UpstreamUnavailable(Exception):
         self.is_unreachable = is_unreachable
 
 
+class UnusableAnswer(UpstreamUnavailable):
+    """Raised for a result that has another form than the method's, or another hash."""
+
+
 class UpstreamError(Exception):
     """Raised if an upstream answers a call with an error object.
 

@@ -41,7 +41,7 @@ Erigon's. Other nodes return null."""
 _NOT_FOUND = -32000
 _INVALID_PARAMS = -32602
 
-_REFUSING_STATUSES = {
+REFUSING_STATUSES = {
     HTTPStatus.UNAUTHORIZED,
     HTTPStatus.FORBIDDEN,
     HTTPStatus.NOT_FOUND,
@@ -165,7 +165,7 @@ class BlockSource:
         except UpstreamError as error:
             failure = error
         except UpstreamUnavailable as error:
-            if error.status not in _REFUSING_STATUSES:
+            if error.status not in REFUSING_STATUSES:
                 raise
             failure = MethodUnavailable(error.status, error.reason)
         else:
