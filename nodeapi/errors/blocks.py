@@ -55,6 +55,30 @@ class UnknownBlock(RpcError):
     text = "unknown block"
 
 
+class HistoryPruned(RpcError):
+    """Raised for what is not stored of blocks at or below a network's checkpoint.
+
+    Source of code and text: execution-apis, EIP-4444
+    """
+
+    code = 4444
+    reason = "history_pruned"
+    remedy = "Read newer blocks. eth_capabilities names the oldest ones."
+    text = "pruned history unavailable"
+
+
+class NotProved(RpcError):
+    """Raised when no upstream node proves a value of the state that is not known yet.
+
+    Nodes prove values for some 128 blocks, and the network may lag behind.
+    """
+
+    code = 4444
+    reason = "no_proof"
+    remedy = "Try again when the network has caught up with the chain."
+    text = "pruned history unavailable"
+
+
 class NoAccessList(RpcError):
     """Raised when the access list of a block before Amsterdam is requested.
 

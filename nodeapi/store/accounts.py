@@ -10,15 +10,18 @@ from eth_typing import Address
 
 from evm.changes import AccountValue, Changes
 from evm.headers import EMPTY_TRIE_ROOT
+from evm.proved_state import Keys, UnknownValues
 from evm.world import EMPTY_CODE_HASH
 from jsonrpc.later import Later
 from networks.directory import NetworkView
 from nodeapi.encoding import BlockReference
+from nodeapi.errors.blocks import HistoryPruned
 from nodeapi.store import queries
 from nodeapi.store.base import Reads, Sources, existing, whole_row
 from nodeapi.store.codes import Codes
+from postgres.errors import Unavailable
 from postgres.lookup import Lookup
-from postgres.statement import BYTEA, INT8, Row, Statement, int8
+from postgres.statement import BYTEA, INT8, Row, Statement, int8, read_bool
 
 _MAX_BATCH = {False: 256, True: 64}
 """Accounts read by one query, without and with code."""
@@ -45,7 +48,8 @@ class AccountReads(Reads):
     """Reads of accounts and their code.
 
     All results fail with HeaderNotFound, HeaderForHashNotFound or NotCanonical,
-    depending on the block; and with Unavailable while the database is unavailable.
+    depending on the block; and with Unavailable while the database is unavailable. Those
+    of a network with a checkpoint fail with UnknownValues as well, and with HistoryPruned.
     """
 
     def __init__(self, sources: Sources) -> None:
@@ -74,6 +78,13 @@ class AccountReads(Reads):
             )
             for with_code, batch in _MAX_BATCH.items()
         }
+        self._sparse_accounts: Lookup[tuple[int, bytes, bytes], Row] = Lookup(
+            sources.connections,
+            queries.SPARSE_ACCOUNT,
+            [network, ("hash", BYTEA), address],
+            whole_row,
+            max_queries=_MAX_QUERIES,
+        )
 
     def account(
         self, network_id: int, address: bytes, block: BlockReference
@@ -136,6 +147,7 @@ class AccountReads(Reads):
             row,
             require_canonical,
             partial(self._keep_columns, cache_key),
+            partial(self._keep_fork_columns, cache_key),
             changed,
             _ON_BRANCH,
             [int8(network_id), block_hash, address],
@@ -150,7 +162,7 @@ class AccountReads(Reads):
 
     def _numbered_account(
         self, view: NetworkView, number: int, address: bytes, row: Row | None
-    ) -> _Found:
+    ) -> Later[_Found]:
         """Return the account in a row, and cache it and the block's hash."""
         *account, block_hash, head_hash = existing(row)
         assert block_hash is not None
@@ -160,19 +172,50 @@ class AccountReads(Reads):
 
     def _keep_columns(
         self, cache_key: _AccountKey, columns: Sequence[bytes | None]
-    ) -> _Found:
+    ) -> Later[_Found]:
         """Return an account and its code, and cache both.
 
         columns: nonce, balance, code_hash, storage_root, and code if it was read.
         """
-        nonce, balance, code_hash, storage_root, *code = columns
+        nonce, balance, code_hash, storage_root, code = columns
+        if nonce is None and self._is_sparse(cache_key[1]):
+            _, network_id, block_hash, address = cache_key
+            key = (network_id, block_hash, address)
+            row = Later.from_future(self._sparse_accounts.get(key))
+            return row.then(partial(self._keep_if_known, cache_key))
         packed, _ = self._keep_packed(
             cache_key, _packed(nonce, balance, code_hash, storage_root)
         )
-        if not code or code[0] is None:
-            return packed, None
-        self._cache.put(("code", code_hash), code[0])
-        return packed, code[0]
+        if code is None:
+            return Later((packed, None))
+        self._cache.put(("code", code_hash), code)
+        return Later((packed, code))
+
+    def _keep_if_known(self, cache_key: _AccountKey, row: Row | None) -> _Found:
+        """Return the account in a row of `SPARSE_ACCOUNT`, and cache it.
+
+        Raises: HistoryPruned; UnknownValues; Unavailable after a reorganisation.
+        """
+        *account, is_known, is_canonical, is_since = row or (None,) * 7
+        if row is None or not read_bool(is_canonical or b""):
+            raise Unavailable("the chain was reorganised")
+        if not read_bool(is_since or b""):
+            raise HistoryPruned
+        if is_known is None:
+            raise UnknownValues(Keys(accounts={Address(cache_key[3])}))
+        return self._keep_packed(cache_key, _packed(*account))
+
+    def _keep_fork_columns(
+        self, cache_key: _AccountKey, columns: Sequence[bytes | None]
+    ) -> Later[_Found]:
+        """Return the account after a side block's fork point, and cache it.
+
+        columns: those of `ACCOUNT_ON_BRANCH` from nonce on. Raises: UnknownValues.
+        """
+        *account, is_known = columns
+        if is_known is None and self._is_sparse(cache_key[1]):
+            raise UnknownValues(Keys(accounts={Address(cache_key[3])}))
+        return Later(self._keep_packed(cache_key, _packed(*account)))
 
     def _keep_packed(self, cache_key: _AccountKey, packed: bytes) -> _Found:
         self._cache.put(cache_key, packed)

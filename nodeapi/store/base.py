@@ -171,7 +171,8 @@ class Reads:
         self,
         row: Row | None,
         require_canonical: bool,
-        read: Callable[[Sequence[bytes | None]], T],
+        read: Callable[[Sequence[bytes | None]], Later[T]],
+        read_fork: Callable[[Sequence[bytes | None]], Later[T]],
         changed: Callable[[Changes], T | None],
         branch: Statement,
         asked: Sequence[bytes],
@@ -179,6 +180,7 @@ class Reads:
         """Return the value in a row of a block, whose last column is `is_canonical`.
 
         read: returns the value in the other columns.
+        read_fork: returns that in a row of the branch, without `is_canonical` and diff.
         changed: returns the value in the changes of a block, None if it is not changed.
         branch, asked: the query for the blocks from a side block down to the canonical
             chain, the newest first, with its arguments. The newest block of the branch
@@ -189,11 +191,18 @@ class Reads:
             raise HeaderForHashNotFound
         *columns, is_canonical = row
         if read_bool(is_canonical or b""):
-            return Later(read(columns))
+            return read(columns)
         if require_canonical:
             raise NotCanonical
         rows = Later.from_future(self._connections.fetch(branch, asked))
-        return rows.then(_on_branch, read, changed)
+        return rows.then(_on_branch, read_fork, changed)
+
+    def _is_sparse(self, network_id: int) -> bool:
+        """Return whether a value without a row may be unknown. Raises: Unavailable."""
+        view = self._directory.get(network_id)
+        if view is None:
+            raise Unavailable("the network was removed")
+        return view.checkpoint_number is not None
 
     def _if_reached(
         self, view: NetworkView, number: int, read: Callable[[], Later[T]]
@@ -212,16 +221,16 @@ class Reads:
 
 def _on_branch(
     rows: list[Row],
-    read: Callable[[Sequence[bytes | None]], T],
+    read: Callable[[Sequence[bytes | None]], Later[T]],
     changed: Callable[[Changes], T | None],
-) -> T:
+) -> Later[T]:
     for is_canonical, diff, *columns in rows:
         if read_bool(is_canonical or b""):
             return read(columns)
         if diff is not None:
             value = changed(decode_changes(diff))
             if value is not None:
-                return value
+                return Later(value)
     raise Unavailable("the branch does not lead to the canonical chain")
 
 

@@ -100,7 +100,7 @@ STORAGE_BY_HASH = f"""
     SELECT k.n, v.value, b.is_canonical FROM k JOIN {_BY_HASH}
     LEFT JOIN LATERAL ({_NEWEST_VALUE.format(keys="k")}) v ON true
 """
-"""(network_id, hash, address, slot) → value (NULL: never written), is_canonical.
+"""(network_id, hash, address, slot) → value (NULL: no row), is_canonical.
 
 The value is only valid if is_canonical is true."""
 
@@ -108,7 +108,7 @@ STORAGE_BY_NUMBER = f"""
     SELECT k.n, v.value, b.hash, {_HEAD_HASH} FROM k JOIN {_BY_NUMBER}
     LEFT JOIN LATERAL ({_NEWEST_VALUE.format(keys="k")}) v ON true
 """
-"""(network_id, number, address, slot) → value (NULL: never written), hash, head_hash."""
+"""(network_id, number, address, slot) → value (NULL: no row), hash, head_hash."""
 
 _BRANCH = """
     WITH RECURSIVE asked AS ({keys}), branch AS (
@@ -138,7 +138,7 @@ STORAGE_ON_BRANCH = _BRANCH.format(
 is_canonical, diff, value. The last row is the canonical fork point."""
 
 _NEWEST_ACCOUNT = """
-    SELECT a.nonce::text, a.balance::text, a.code_hash, a.storage_root
+    SELECT a.nonce::text, a.balance::text, a.code_hash, a.storage_root, true AS is_known
     FROM nodeapi_accountversion a
     WHERE a.network_id = {keys}.network_id AND a.address = {keys}.address
         AND a.block_number <= b.number
@@ -146,7 +146,7 @@ _NEWEST_ACCOUNT = """
 """
 
 _ACCOUNT = "v.nonce, v.balance, v.code_hash, v.storage_root"
-"""Columns of an account, NULL if there is none."""
+"""Columns of an account, NULL if there is none, or if it is unknown."""
 
 _CODE = {
     False: "NULL::bytea",
@@ -182,8 +182,33 @@ def account_by_number(with_code: bool) -> str:
 
 ACCOUNT_ON_BRANCH = _BRANCH.format(
     keys="SELECT $1::int8 AS network_id, $2::bytea AS hash, $3::bytea AS address",
-    columns=_ACCOUNT,
+    columns=f"{_ACCOUNT}, v.is_known",
     value=_NEWEST_ACCOUNT.format(keys="asked"),
 )
 """network_id, hash, address → one row for each block of the branch, newest first:
-is_canonical, diff, account. The last row is the canonical fork point."""
+is_canonical, diff, account, is_known. The last row is the canonical fork point. is_known:
+NULL without a row, which is an unknown account in a sparse state."""
+
+_SINCE_CHECKPOINT = "b.number >= w.checkpoint_number"
+_SPARSE = f"{_BY_HASH} JOIN networks_network w ON w.id = k.network_id"
+
+SPARSE_ACCOUNT = f"""
+    SELECT k.n, {_ACCOUNT}, v.is_known, b.is_canonical, {_SINCE_CHECKPOINT}
+    FROM k JOIN {_SPARSE}
+    LEFT JOIN LATERAL ({_NEWEST_ACCOUNT.format(keys="k")}) v ON true
+"""
+"""(network_id, hash, address) → account, is_known (NULL: unknown), is_canonical, and
+whether the block is not below the checkpoint. For networks with a checkpoint only."""
+
+SPARSE_SLOT = f"""
+    SELECT k.n, a.is_known, a.storage_root, {_SINCE_CHECKPOINT}
+    FROM k JOIN {_SPARSE}
+    LEFT JOIN LATERAL (
+        SELECT true AS is_known, a.storage_root FROM nodeapi_accountversion a
+        WHERE a.network_id = k.network_id AND a.address = k.address
+            AND a.block_number = w.checkpoint_number
+    ) a ON true
+"""
+"""(network_id, hash, address) → what the checkpoint's state says of the slots that have no
+row: is_known (NULL: the account is unknown there), its storage_root (NULL: all slots were
+zero), and whether the block is not below the checkpoint."""

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TypeVar
 
 from eth_typing import Address
 
 from evm.changes import Changes
-from jsonrpc.later import Later, all_of
+from evm.headers import EMPTY_TRIE_ROOT
+from evm.proved_state import Keys, UnknownValues
+from jsonrpc.later import Later, all_of, when_all_done
 from networks.directory import NetworkView
 from nodeapi.encoding import BlockReference
-from nodeapi.errors.blocks import HeaderForHashNotFound, NotCanonical
+from nodeapi.errors.blocks import (
+    HeaderForHashNotFound,
+    HistoryPruned,
+    NotCanonical,
+)
 from nodeapi.store import queries
 from nodeapi.store.base import Reads, Sources, existing, number_of, whole_row
 from postgres.lookup import Lookup
 from postgres.statement import BYTEA, INT8, Row, Statement, int8, read_bool
+
+T = TypeVar("T")
 
 MAX_SLOTS = 1024
 """Maximum number of slots of `storage_values`: geth's limit for eth_getStorageValues."""
@@ -39,7 +48,8 @@ class StateReads(Reads):
     """Reads of storage slots.
 
     All results fail with HeaderNotFound, HeaderForHashNotFound or NotCanonical,
-    depending on the block; and with Unavailable while the database is unavailable.
+    depending on the block; and with Unavailable while the database is unavailable. Those
+    of a network with a checkpoint fail with UnknownValues as well, and with HistoryPruned.
     """
 
     def __init__(self, sources: Sources) -> None:
@@ -66,6 +76,13 @@ class StateReads(Reads):
             [network, ("hash", BYTEA)],
             whole_row,
         )
+        self._sparse_slots: Lookup[tuple[int, bytes, bytes], Row] = Lookup(
+            sources.connections,
+            queries.SPARSE_SLOT,
+            [network, ("hash", BYTEA), slot[0]],
+            whole_row,
+            max_queries=_MAX_QUERIES,
+        )
 
     def storage_at(
         self, network_id: int, address: bytes, slot: int, block: BlockReference
@@ -81,7 +98,10 @@ class StateReads(Reads):
     def storage_values(
         self, network_id: int, slots: Sequence[Slot], block: BlockReference
     ) -> Later[list[bytes]]:
-        """Return the values of many slots after one block, with one query."""
+        """Return the values of many slots after one block, with one query.
+
+        If some are unknown, it fails with UnknownValues for all of these.
+        """
         return Later.from_coroutine(self._storage_values(network_id, slots, block))
 
     async def _storage_values(
@@ -97,8 +117,12 @@ class StateReads(Reads):
         words = [self._cache.get(key) for key in keys]
         missing = [place for place, word in enumerate(words) if word is None]
         rows = await all_of([self._row(keys[place]) for place in missing])
-        for place, row in zip(missing, rows, strict=True):
-            words[place] = await self._word(keys[place], False, row)
+        found = [
+            Later(row).then(partial(self._word, keys[place], False))
+            for place, row in zip(missing, rows, strict=True)
+        ]
+        for place, word in zip(missing, await all_known(found), strict=True):
+            words[place] = word
         return [word for word in words if word is not None]
 
     def state_hash(self, network_id: int, block: BlockReference) -> Later[bytes]:
@@ -149,21 +173,52 @@ class StateReads(Reads):
             written = changes.storage.get(Address(address), {})
             if slot not in written:
                 return None
-            return self._keep(cache_key, written[slot].to_bytes(32))
+            return self._keep_word(cache_key, written[slot].to_bytes(32))
+
+        def read(columns: Sequence[bytes | None]) -> Later[bytes]:
+            return self._keep(cache_key, columns[0])
 
         return self._in_row(
             row,
             require_canonical,
-            lambda columns: self._keep(cache_key, columns[0]),
+            read,
+            read,
             changed,
             _ON_BRANCH,
             [int8(network_id), block_hash, address, slot.to_bytes(32)],
         )
 
-    def _keep(self, cache_key: _StorageKey, value: bytes | None) -> bytes:
-        word = (value or b"").rjust(32, b"\0")
+    def _keep(self, cache_key: _StorageKey, value: bytes | None) -> Later[bytes]:
+        """Return the slot's value, and cache it. value: None without a row."""
+        if value is None and self._is_sparse(cache_key[1]):
+            _, network_id, block_hash, address, _ = cache_key
+            key = (network_id, block_hash, address)
+            row = Later.from_future(self._sparse_slots.get(key))
+            return row.then(partial(self._keep_if_zero, cache_key))
+        return Later(self._keep_word(cache_key, (value or b"").rjust(32, b"\0")))
+
+    def _keep_word(self, cache_key: _StorageKey, word: bytes) -> bytes:
         self._cache.put(cache_key, word)
         return word
+
+    def _keep_if_zero(self, cache_key: _StorageKey, row: Row | None) -> bytes:
+        """Return the value of a slot that had no row. row: one of `SPARSE_SLOT`.
+
+        An account without storage at the checkpoint has a row for each slot that was
+        written since. The slot's row and this one need not be of one snapshot.
+
+        Raises: HistoryPruned; UnknownValues.
+        """
+        _, _, _, address, slot = cache_key
+        is_known, storage_root, is_since = existing(row)
+        if not read_bool(is_since or b""):
+            raise HistoryPruned
+        key = Address(address)
+        if is_known is None:
+            raise UnknownValues(Keys({key}, {(key, slot)}))
+        if storage_root not in (None, EMPTY_TRIE_ROOT):
+            raise UnknownValues(Keys(slots={(key, slot)}))
+        return self._keep_word(cache_key, bytes(32))
 
     def _at_number(
         self, address: bytes, slot: int, view: NetworkView, number: int
@@ -179,12 +234,30 @@ class StateReads(Reads):
         address: bytes,
         slot: int,
         row: Row | None,
-    ) -> bytes:
+    ) -> Later[bytes]:
         """Return the slot's value in a row, and cache it and the block's hash."""
         value, block_hash, head_hash = existing(row)
         assert block_hash is not None
         self._cache_hash(view, number, block_hash, head_hash)
         return self._keep(("storage", view.id, block_hash, address, slot), value)
+
+
+def all_known(laters: Sequence[Later[T]]) -> Later[list[T]]:
+    """Return the values of several reads, in order, like `all_of`.
+
+    It fails with UnknownValues for all unknown values together, if there are any.
+    """
+
+    def read(_: None) -> list[T]:
+        unknown = Keys()
+        for later in laters:
+            if isinstance(later.error, UnknownValues):
+                unknown.update(later.error.keys)
+        if unknown:
+            raise UnknownValues(unknown)
+        return [later.result() for later in laters]
+
+    return when_all_done(laters).then(read)
 
 
 def _stored_hash(block_hash: bytes, require_canonical: bool, row: Row | None) -> bytes:
