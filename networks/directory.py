@@ -46,7 +46,8 @@ _ALL_NETWORKS = Statement(
         CASE WHEN is_preparing THEN (
             SELECT best_number FROM nodeapi_followerstatus s
             WHERE s.network_id = networks_network.id) END,
-        checkpoint_number
+        checkpoint_number,
+        oldest_number
     FROM networks_network ORDER BY id
     """
 )
@@ -74,6 +75,8 @@ class NetworkView:
     target_number: number of the upstreams' head while it is preparing, None if unknown.
     checkpoint_number: number of the block at which the network started, None for block 0.
         From it on, the state is sparse: a value without a row is unknown.
+    oldest_number: number of the oldest stored block but block 0 if the network started at
+        a checkpoint, None if no blocks are missing.
     """
 
     id: int
@@ -92,6 +95,7 @@ class NetworkView:
     is_preparing: bool = False
     target_number: int | None = None
     checkpoint_number: int | None = None
+    oldest_number: int | None = None
 
 
 class Directory:
@@ -379,4 +383,5 @@ def _view(row: Row) -> NetworkView:
         is_preparing=is_preparing,
         target_number=None if row[14] is None else read_int8(row[14]),
         checkpoint_number=None if row[15] is None else read_int8(row[15]),
+        oldest_number=None if row[16] is None else read_int8(row[16]),
     )

@@ -19,6 +19,9 @@ from networks.validators import validate_headers, validate_upstream_url
 MAX_UPSTREAMS = 16
 """Maximum number of upstreams of a network."""
 
+HISTORY_BLOCKS = 8192
+"""Default number of blocks below a checkpoint that are stored."""
+
 
 class Tracer(models.TextChoices):
     """A tracer that a network can offer. The values are the names in requests."""
@@ -160,6 +163,20 @@ class Network(models.Model):
         editable=False,
         help_text="Number of the trusted block at which the network started, whose state "
         "is known only as far as it was proved. None: block 0, whose state is complete.",
+    )
+    checkpoint_hash = models.BinaryField(max_length=32, null=True, editable=False)
+    history_blocks = models.PositiveIntegerField(
+        default=HISTORY_BLOCKS,
+        db_default=HISTORY_BLOCKS,
+        editable=False,
+        help_text="Number of blocks below the checkpoint that are stored. At least the "
+        "255 ancestors that later blocks can name are stored.",
+    )
+    oldest_number = models.BigIntegerField(
+        null=True,
+        editable=False,
+        help_text="Number of the oldest stored block but block 0, if the network started "
+        "at a checkpoint. None: no block between them is missing.",
     )
     head_number = models.BigIntegerField(
         null=True, editable=False, help_text="Number of the newest canonical block."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from django.core.exceptions import ValidationError
@@ -10,6 +11,7 @@ from django.db import transaction
 
 from networks.masking import mask_url
 from networks.models import (
+    HISTORY_BLOCKS,
     MAX_UPSTREAMS,
     HostName,
     Network,
@@ -19,6 +21,20 @@ from networks.models import (
 )
 from outbox.append import append
 from outbox.streams import ACCESS
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The trusted block at which a network starts.
+
+    history_blocks: number of blocks below it that are stored. has_total_difficulty:
+        whether the total difficulty of blocks since the merge is known.
+    """
+
+    number: int
+    hash: bytes
+    history_blocks: int = HISTORY_BLOCKS
+    has_total_difficulty: bool = False
 
 
 def announce_network(network: Network) -> None:
@@ -34,10 +50,11 @@ def create_network(
     chain_id: int,
     genesis: dict[str, Any],
     genesis_hash: bytes,
+    checkpoint: Checkpoint | None = None,
 ) -> Network:
     """Create a network without blocks, which is preparing.
 
-    genesis: geth's genesis.json without the alloc.
+    genesis: geth's genesis.json without the alloc. checkpoint: None to start at block 0.
     Raises: ValidationError for an invalid value, and if the slug is already in use.
     """
     network = Network(
@@ -48,6 +65,11 @@ def create_network(
         genesis_hash=genesis_hash,
         is_preparing=True,
     )
+    if checkpoint is not None:
+        network.checkpoint_number = checkpoint.number
+        network.checkpoint_hash = checkpoint.hash
+        network.history_blocks = checkpoint.history_blocks
+        network.emit_total_difficulty = checkpoint.has_total_difficulty
     network.full_clean()
     network.save()
     announce_network(network)

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evm.blocks import Block, encode_block
+from evm.receipts import Receipt
 from nodeapi.documents.blocks import (
     block_document,
     transaction_document,
@@ -47,6 +48,8 @@ class ChainNode:
     unknown: hashes of blocks that are announced, but not found by hash yet.
     altered: block hash → the block that is sent instead, under the same hash if
         possible.
+    receipts: block hash → receipts of its transactions. Blocks without receipts are not
+        found by `eth_getBlockReceipts`.
     chain_id: as claimed by the node.
     """
 
@@ -60,6 +63,7 @@ class ChainNode:
         self.pruned = 0
         self.unknown: set[bytes] = set()
         self.altered: dict[bytes, Block] = {}
+        self.receipts: dict[bytes, list[Receipt]] = {}
         self._documents: dict[tuple[bytes, bool], dict[str, Any]] = {}
         self.methods: dict[str, Callable[..., Any]] = {
             "eth_chainId": lambda: hex(self.chain_id),
@@ -67,6 +71,7 @@ class ChainNode:
             "eth_getBlockByNumber": self._by_number,
             "eth_getBlockByHash": self._by_hash,
             "debug_getRawBlock": self._raw,
+            "eth_getBlockReceipts": self._block_receipts,
             "eth_getUncleByBlockHashAndIndex": self._uncle,
         }
 
@@ -121,6 +126,30 @@ class ChainNode:
             raise Refused(PRUNED, "pruned history unavailable")
         sent = self.altered.get(block.header.hash, block)
         return "0x" + encode_block(sent).hex()
+
+    def _block_receipts(self, name: str) -> list[dict[str, Any]] | None:
+        block = self._find(name)
+        if block is None or block.header.hash not in self.receipts:
+            return None
+        if block.header.number < self.pruned:
+            raise Refused(PRUNED, "pruned history unavailable")
+        return [
+            {
+                "type": hex(receipt.type),
+                "status": None if receipt.status is None else hex(receipt.status),
+                "root": receipt.state_root and "0x" + receipt.state_root.hex(),
+                "cumulativeGasUsed": hex(receipt.cumulative_gas_used),
+                "logs": [
+                    {
+                        "address": "0x" + log.address.hex(),
+                        "topics": ["0x" + topic.hex() for topic in log.topics],
+                        "data": "0x" + log.data.hex(),
+                    }
+                    for log in receipt.logs
+                ],
+            }
+            for receipt in self.receipts[block.header.hash]
+        ]
 
     def _uncle(self, name: str, index: str) -> dict[str, Any] | None:
         block = self._find(name)

@@ -23,12 +23,15 @@ class PublicNetwork:
     """A public network.
 
     title: the usual name. genesis_hash: the hash of block 0.
+    final_total_difficulty: the total difficulty of the last block before the merge, and of
+        all blocks since.
     """
 
     name: str
     title: str
     chain_id: int
     genesis_hash: Hash32
+    final_total_difficulty: int
 
     @property
     def path(self) -> Path:
@@ -41,8 +44,15 @@ class PublicNetwork:
         return document
 
 
-def _network(name: str, title: str, chain_id: int, genesis_hash: str) -> PublicNetwork:
-    return PublicNetwork(name, title, chain_id, Hash32(bytes.fromhex(genesis_hash)))
+def _network(
+    name: str,
+    title: str,
+    chain_id: int,
+    genesis_hash: str,
+    final_total_difficulty: int,
+) -> PublicNetwork:
+    block_0 = Hash32(bytes.fromhex(genesis_hash))
+    return PublicNetwork(name, title, chain_id, block_0, final_total_difficulty)
 
 
 PUBLIC_NETWORKS = {
@@ -53,19 +63,30 @@ PUBLIC_NETWORKS = {
             "Ethereum mainnet",
             1,
             "d4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3",
+            58_750_003_716_598_352_816_469,
         ),
         _network(
             "sepolia",
             "Sepolia",
             11_155_111,
             "25a5cc106eea7138acab33231d7160d69cb777ee0c2c553fcddf5138993e6dd9",
+            17_000_018_015_853_232,
         ),
         _network(
             "hoodi",
             "Hoodi",
             560_048,
             "bbe312868b376a3001692a646dd2d7d1e4406380dfd86b98aa8a34d1557c971b",
+            1,
         ),
     )
 }
 """The built-in networks by name. Source: go-ethereum params/config.go, 1.17.10."""
+
+
+def final_total_difficulty(genesis_hash: bytes) -> int | None:
+    """Return the final total difficulty of a public network, None for other networks."""
+    for network in PUBLIC_NETWORKS.values():
+        if network.genesis_hash == genesis_hash:
+            return network.final_total_difficulty
+    return None

@@ -67,13 +67,20 @@ def store_genesis(
     network_id: int,
     verified: Verified,
     trie: StateTrie,
+    *,
+    with_state: bool = True,
 ) -> None:
-    """Write block 0 and its state and make it the head, in one transaction."""
+    """Write block 0 and its state and make it the head, in one transaction.
+
+    with_state: False for a network that starts at a checkpoint. Its rows and nodes of the
+        state are those of the checkpoint.
+    """
     header = verified.block.header
     rows = Rows(connection, network_id)
     with rows.transaction():
         rows.insert_blocks([block_row(verified, is_canonical=True)])
-        rows.insert_versions([(header.number, verified.changes)])
-        rows.insert_codes(verified.changes.codes)
-        rows.replace_nodes(trie.dirty_nodes())
+        if with_state:
+            rows.insert_versions([(header.number, verified.changes)])
+            rows.insert_codes(verified.changes.codes)
+            rows.replace_nodes(trie.dirty_nodes())
         rows.set_head(header.number, header.hash, before=None)

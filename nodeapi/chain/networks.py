@@ -11,7 +11,7 @@ from django.db import Error as DjangoDatabaseError
 
 from evm.chain_config import ChainConfig
 from networks.models import Network
-from networks.services import create_network, delete_network
+from networks.services import Checkpoint, create_network, delete_network
 from nodeapi.chain.database import ImportRunning, import_lock
 from nodeapi.chain.genesis import store_genesis, verified_genesis
 from nodeapi.models import Block
@@ -31,9 +31,12 @@ def open_network(
     *,
     name: str | None = None,
     genesis: dict[str, Any] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> int:
     """Return a network's id; see `network_to_import`."""
-    with network_to_import(connection, slug, name=name, genesis=genesis) as network_id:
+    with network_to_import(
+        connection, slug, name=name, genesis=genesis, checkpoint=checkpoint
+    ) as network_id:
         return network_id
 
 
@@ -45,10 +48,12 @@ def network_to_import(
     name: str | None = None,
     genesis: dict[str, Any] | None = None,
     may_repeat: bool = True,
+    checkpoint: Checkpoint | None = None,
 ) -> Iterator[int]:
     """Yield a network's id. A new network is created with its block 0.
 
     may_repeat: whether a new network may have the chain id and genesis of another one.
+    checkpoint: at which a new network starts, None for block 0.
 
     If the `with` block fails, a new network without further blocks is removed again. If
     the process is killed, the network remains and the next import continues it.
@@ -84,11 +89,18 @@ def network_to_import(
             chain_id=config.chain_id,
             genesis=without_alloc,
             genesis_hash=verified.block.header.hash,
+            checkpoint=checkpoint,
         )
     _require_genesis(network, verified.block.header.hash)
     with _removed_on_failure(connection, network) if is_new else nullcontext():
         if network.head_hash is None:
-            store_genesis(connection, network.pk, verified, trie)
+            store_genesis(
+                connection,
+                network.pk,
+                verified,
+                trie,
+                with_state=network.checkpoint_number is None,
+            )
         if network.genesis != without_alloc:
             _change_config(connection, network, config, without_alloc)
         yield network.pk

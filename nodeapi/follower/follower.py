@@ -84,6 +84,8 @@ class Follower:
         self._line = LineImport(
             self._chain, thread, pool, status, self._refusals, self._between_blocks
         )
+        self.idle = threading.Event()
+        """Set while there is no block to import."""
         self._starting_number: int | None = None
         self._problem = ""
         self._disagreeing_since: float | None = None
@@ -116,8 +118,11 @@ class Follower:
         choice = choose(views, self._chain.own, self._settings.agree)
         before = self._chain.own.head
         if choice is not None:
+            if before != choice.head:
+                self.idle.clear()
             self._problem = self._follow(choice, views, stop)
             if self._chain.own.head == choice.head:
+                self.idle.set()
                 self._delete_side_blocks()
                 self._settle()
         self._finish_preparing()

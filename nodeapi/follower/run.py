@@ -30,6 +30,7 @@ from nodeapi.chain.importers import (
 from nodeapi.chain.networks import stored_config
 from nodeapi.chain.rows import HeadMoved
 from nodeapi.follower.follower import Follower
+from nodeapi.follower.history import BackgroundHistory, store_checkpoint
 from nodeapi.follower.pool import UpstreamPool
 from nodeapi.follower.status import StatusWriter
 from nodeapi.follower.stored import read_expected
@@ -92,6 +93,8 @@ def _follow(
         connection = stack.enter_context(importer_connection())
         if not stack.enter_context(_lock(connection, network_id, stop)):
             return
+        if not store_checkpoint(connection, network_id, status, stop):
+            return
         importer = FollowingImporter(
             connection,
             network_id,
@@ -108,9 +111,12 @@ def _follow(
         thread = stack.enter_context(LoopThread("upstreams"))
         pool = UpstreamPool(read_expected(network_id), polled.set)
         stack.callback(lambda: thread.run(pool.close()))
-        Follower(importer, connection, network_id, thread, pool, polled, status).run(
-            stop
+        follower = Follower(
+            importer, connection, network_id, thread, pool, polled, status
         )
+        if Network.objects.get(pk=network_id).checkpoint_number is not None:
+            stack.enter_context(BackgroundHistory(network_id, follower.idle))
+        follower.run(stop)
 
 
 @contextmanager

@@ -75,6 +75,10 @@ class Simulator(ChainNode):
         """
         blocks = [chain.genesis, *chain.blocks]
         self.known |= {block.header.hash: block for block in blocks}
+        self.receipts |= {
+            block.header.hash: outcome.receipts
+            for block, outcome in zip(chain.blocks, chain.outcomes, strict=True)
+        }
         self.line = blocks if number is None else blocks[: number + 1]
         if notifies:
             self.announce()

@@ -11,7 +11,7 @@ from django.db import connection as django_connection
 
 from evm.blocks import Block
 from networks.models import Network, Upstream
-from networks.services import add_upstream
+from networks.services import Checkpoint, add_upstream
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.networks import open_network
 from nodeapi.follower.run import run_follower
@@ -37,14 +37,18 @@ class Net:
         *nodes: Simulator,
         scheme: str = "http",
         genesis: dict[str, Any] | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         """Create the network, with these upstreams in this order."""
         with importer_connection() as opened:
-            self.id = open_network(opened, SLUG, genesis=genesis or genesis_of())
-        self.upstreams = [
-            add_upstream(network=self.row(), url=node.server.url(scheme))
-            for node in nodes
-        ]
+            self.id = open_network(
+                opened, SLUG, genesis=genesis or genesis_of(), checkpoint=checkpoint
+            )
+        self.upstreams = [self.add(node, scheme) for node in nodes]
+
+    def add(self, node: Simulator, scheme: str = "http") -> Upstream:
+        """Add an upstream as the last one."""
+        return add_upstream(network=self.row(), url=node.server.url(scheme))
 
     def row(self) -> Network:
         """Return the network's row as it is now."""

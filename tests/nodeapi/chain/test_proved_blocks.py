@@ -1,0 +1,77 @@
+"""Blocks that are proved, not executed, have the rows of executed ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from evm.blocks import encode_block
+from networks.models import Network
+from networks.services import Checkpoint
+from nodeapi.chain import proved_blocks
+from nodeapi.chain.database import importer_connection
+from nodeapi.chain.forkchoice import BelowFinalized, Forkchoice
+from nodeapi.chain.networks import open_network, stored_config
+from nodeapi.chain.proved_blocks import ProvedBlocks
+from tests.support import chains, sample
+from tests.support.proved import proved_blocks_of, start_at_checkpoint
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SAME = ("blocks", "transactions", "receipts", "logs", "head")
+
+
+def test_proved_blocks_have_the_rows_of_executed_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chains.import_blocks("full", sample.genesis(), sample.raw_blocks())
+    full = Network.objects.get(slug="full")
+    blocks = proved_blocks_of("full")
+    checkpoint = blocks[0].block.header
+    total = sum(each.block.header.difficulty for each in blocks) + 0x20000
+    monkeypatch.setattr(proved_blocks, "final_total_difficulty", lambda _: total)
+    with importer_connection() as opened:
+        network_id = open_network(
+            opened,
+            "proved",
+            genesis=sample.genesis(),
+            checkpoint=Checkpoint(checkpoint.number, checkpoint.hash),
+        )
+        proved = ProvedBlocks(opened, network_id, stored_config(network_id))
+        assert proved.gap().newest == (checkpoint.number, checkpoint.hash)
+        with pytest.raises(ValueError, match="not the next"):
+            proved.store(blocks[1:3])
+        proved.store(blocks[:40])
+        with pytest.raises(LookupError, match="block 1 is not stored"):
+            proved.start()
+        # Another process continues where the first one was.
+        proved = ProvedBlocks(opened, network_id, stored_config(network_id))
+        assert proved.oldest() == checkpoint.number - 39
+        proved.store(blocks[40:])
+        assert not proved.is_started
+        proved.start()
+        assert proved.is_started
+    found, wanted = chains.rows("proved"), chains.rows("full")
+    assert {name: found[name] for name in SAME} == {name: wanted[name] for name in SAME}
+    for name in ("accounts", "slots", "nodes", "appearances"):
+        assert found[name].startswith("0 rows")
+    row = Network.objects.get(slug="proved")
+    assert bytes(row.finalized_hash or b"") == full.head_hash == row.safe_hash
+    assert not row.emit_total_difficulty
+
+
+def test_no_branch_leaves_the_chain_below_the_checkpoint() -> None:
+    raw = sample.raw_blocks()
+    chains.import_blocks("full", sample.genesis(), raw[:80])
+    start_at_checkpoint("proved", "full", sample.genesis(), 78, oldest=40)
+    parent = proved_blocks_of("full")[4].block.header
+    with chains.following_importer("proved", None) as importer:
+        with pytest.raises(BelowFinalized, match="78"):
+            importer.follow(Forkchoice(parent.hash, None, None))
+        sibling = replace(
+            proved_blocks_of("full")[3].block,
+            header=replace(proved_blocks_of("full")[3].block.header, extra_data=b"x"),
+        )
+        with pytest.raises(BelowFinalized, match="78"):
+            importer.add(encode_block(sibling))
