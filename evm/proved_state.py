@@ -76,12 +76,16 @@ class ProvedState:
         self._root = root
         self._nodes = nodes
         self._codes = codes
+        self._accounts: dict[Address, AccountValue | None] = {}
 
     def account(self, address: Address) -> AccountValue | None:
         """Return an account, or None if it is proved that it does not exist."""
+        if address in self._accounts:
+            return self._accounts[address]
         proof = self._nodes.prove(self._root, address_key(address))
         leaf = _value(proof, Keys(accounts={address}))
-        return decode_account_leaf(leaf) if leaf else None
+        account = self._accounts[address] = decode_account_leaf(leaf) if leaf else None
+        return account
 
     def storage(self, address: Address, slot: int) -> int:
         """Return the value of a slot, zero if it is proved that there is none."""

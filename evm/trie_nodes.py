@@ -228,6 +228,15 @@ def merge_path(nibbles: bytes, child: Any) -> Any:
 _match_branch = re.compile(rb"(\x80|\xa0.{32})" * 16 + rb"(\x80)", re.DOTALL).fullmatch
 
 
+def branch_children(rlp: bytes) -> tuple[bytes, ...] | None:
+    """Return the references of a branch that embeds no child, and its empty value.
+
+    None for any other node.
+    """
+    match = _match_branch(rlp, 1 if rlp[0] < 0xF8 else rlp[0] - 0xF6)
+    return None if match is None else match.groups()
+
+
 def is_inner(rlp: bytes) -> bool:
     """Return whether a node is a branch or an extension. False for a malformed node.
 
@@ -246,11 +255,10 @@ def decode_node(rlp: bytes, depth: int, near: bytes) -> Node:
 
     near: any key that begins with the node's path.
     """
-    first = rlp[0]
-    start = 1 if first < 0xF8 else first - 0xF6
-    match = _match_branch(rlp, start)
-    if match is not None:
-        return list(match.groups())
+    found = branch_children(rlp)
+    if found is not None:
+        return list(found)
+    start = 1 if rlp[0] < 0xF8 else rlp[0] - 0xF6
     path_start, path_end = _item_bounds(rlp, start)
     if rlp[start] < 0xC0 and path_end > path_start:
         value_end = _item_bounds(rlp, path_end)[1]

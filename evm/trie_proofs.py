@@ -9,6 +9,8 @@ Source: Yellow Paper, appendix D; EIP-1186.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sha3 import keccak_256
 
 from evm import rlp
@@ -18,8 +20,12 @@ from evm.trie_nodes import (
     FULL_BRANCH_SIZE,
     HASH_HEAD,
     HASHED_SIZE,
+    branch_children,
     to_nibbles,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class KeyProof:
@@ -73,7 +79,7 @@ class KeyProof:
     def _enter(self, node: bytes) -> None:
         """Follow the key through a node, and through nodes that it embeds."""
         while True:
-            items = rlp.list_items(node)
+            items: Sequence[bytes] = branch_children(node) or rlp.list_items(node)
             if len(items) == 2:
                 child = self._enter_short(*items)
             else:

@@ -1,5 +1,6 @@
 """Values of a sparse state: fetched from upstreams, proved, and stored.
 
 A network that starts at a checkpoint knows the checkpoint's block, and of its state only
-what was proved. `values` stores proved values as rows of the checkpoint's block.
+what was proved. `fetch` proves values with what upstreams send, and `values` stores them
+as rows of the checkpoint's block. `keys` finds keys that lead to nodes of a trie.
 """

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, LiteralString
 
+from evm.proved_state import Keys
 from evm.world import EMPTY_CODE_HASH
 
 if TYPE_CHECKING:
@@ -68,7 +69,15 @@ NODES: LiteralString = (
 
 
 class NoProof(Exception):
-    """Raised when no upstream proves values or sends trie nodes that are needed."""
+    """Raised when no upstream proves values or sends trie nodes that are needed.
+
+    reason: without URLs. keys: the accounts and slots that are not proved, if known.
+    """
+
+    def __init__(self, reason: str, keys: Keys | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.keys = Keys() if keys is None else keys
 
 
 @dataclass(frozen=True, slots=True)
