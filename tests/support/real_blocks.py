@@ -17,16 +17,16 @@ from typing import Any
 
 from eth_typing import Address, Hash32
 
-from evm import rlp
 from evm.blocks import Block, Withdrawal
 from evm.chain_config import ChainConfig
 from evm.changes import AccountValue, Changes
 from evm.headers import ZERO_HASH, decode_header
+from evm.proof_nodes import ProofNodes
+from evm.proved_state import ProvedState
 from evm.public import PUBLIC_NETWORKS
-from evm.signatures import keccak
-from evm.state_trie import STATE_OWNER, StateTrie, decode_account_leaf, decode_slot_leaf
+from evm.state_trie import StateTrie
 from evm.transactions import decode_transaction
-from evm.trie import NodeCache, PathTrie
+from evm.trie import NodeCache
 from evm.world import EMPTY_CODE_HASH
 from nodeapi.chain.memory_state import MemoryState
 from nodeapi.chain.position import ANCESTORS_KEPT
@@ -96,11 +96,13 @@ def load(path: Path) -> RealBlock:
         for depth in range(1, ANCESTORS_KEPT + 1)
     ]
     codes = {
-        bytes.fromhex(name): bytes.fromhex(_codes()[name]) for name in data["codes"]
+        Hash32(bytes.fromhex(name)): bytes.fromhex(_codes()[name])
+        for name in data["codes"]
     }
-    state: MemoryState | _NodeState
+    state: MemoryState | PastState
     if data["nodes"]:
-        state = _NodeState(data["nodes"], bytes.fromhex(data["pre_state_root"]), codes)
+        root = Hash32(bytes.fromhex(data["pre_state_root"]))
+        state = PastState(root, ProofNodes(map(bytes.fromhex, data["nodes"])), codes)
     else:
         state = _plain_state(data["accounts"], data["storage"], codes)
     return RealBlock(
@@ -137,7 +139,7 @@ def _int(value: int | str) -> int:
 def _plain_state(
     accounts: Mapping[str, Any],
     storage: Mapping[str, Mapping[str, str]],
-    codes: dict[bytes, bytes],
+    codes: dict[Hash32, bytes],
 ) -> MemoryState:
     """Return a state that only consists of what the block reads."""
     changes = Changes()
@@ -151,75 +153,34 @@ def _plain_state(
         changes.storage[Address(bytes.fromhex(address))] = {
             _int(slot): _int(value) for slot, value in slots.items()
         }
-    changes.codes = {Hash32(name): code for name, code in codes.items()}
+    changes.codes = codes
     state = MemoryState()
     state.apply(changes)
     return state
 
 
-class _NodeState:
-    """A state of which only some trie nodes are known: `StateReader` and `NodeReader`."""
+class PastState(ProvedState):
+    """The part of a state that nodes prove, with its trie nodes as a `NodeReader`."""
 
     def __init__(
-        self, nodes: Iterable[str], root: bytes, codes: dict[bytes, bytes]
+        self, root: Hash32, nodes: ProofNodes, codes: Mapping[Hash32, bytes]
     ) -> None:
-        """nodes: their RLP, in hex, in any order. codes: by hash."""
-        known = map(bytes.fromhex, nodes)
-        self._nodes = {keccak(node): node for node in known}
-        self._root = Hash32(root)
-        self._codes = codes
-        self._rows: dict[bytes, dict[bytes, bytes]] = {STATE_OWNER: self._walk(root)}
-        self._tries = self.open_trie()
+        """Set the state root, and nodes and codes as for `ProvedState`."""
+        super().__init__(root, nodes, codes)
+        self._rows = nodes.rows(root)
+        self._state_root = root
 
     def open_trie(self) -> StateTrie:
         """Return tries at this state."""
-        return StateTrie(self, NodeCache(0), self._root, self)
+        return StateTrie(self, NodeCache(0), self._state_root, self)
 
     def nodes(
         self, owner: bytes, paths: Collection[bytes], likely: Collection[bytes] = ()
     ) -> Mapping[bytes, bytes]:
         """Return the nodes of one trie at these paths."""
-        rows = self._rows.get(owner)
-        if rows is None:
-            (proof,) = PathTrie(STATE_OWNER, self, self._root).prove([owner])
-            storage_root = decode_account_leaf(proof.value).storage_root
-            rows = self._rows[owner] = self._walk(storage_root)
+        rows = self._rows.get(owner, {})
         return {path: rows[path] for path in {*paths, *likely} if path in rows}
 
-    def _walk(self, root: bytes | None) -> dict[bytes, bytes]:
-        """Return the known nodes of a trie by their paths."""
-        rows: dict[bytes, bytes] = {}
-        waiting: list[tuple[bytes, Any]] = [(b"", root)]
-        while waiting:
-            path, node = waiting.pop()
-            if isinstance(node, bytes):
-                if node not in self._nodes:
-                    continue
-                rows[path] = self._nodes[node]
-                node = rlp.decode(rows[path])
-            if node is None:
-                continue
-            if len(node) == 17:
-                waiting += ((path + bytes([at]), node[at]) for at in range(16))
-            elif node[0][0] < 0x20:  # no leaf
-                digits = node[0].hex()[1 if node[0][0] & 0x10 else 2 :]
-                waiting.append((path + bytes(int(d, 16) for d in digits), node[1]))
-        return rows
-
-    def account(self, address: Address) -> AccountValue | None:
-        """Return an account, or None if it does not exist."""
-        (proof,) = self._tries.prove_accounts([address])
-        return decode_account_leaf(proof.value) if proof.value else None
-
-    def storage(self, address: Address, slot: int) -> int:
-        """Return the value of a slot."""
-        (proof,) = self._tries.prove_slots(address, [slot])
-        return decode_slot_leaf(proof.value)
-
     def live_slots(self, address: Address) -> Iterable[int]:
-        """Return no slots: nodes do not tell them."""
+        """Return no slots: nodes do not tell them. Few blocks before Cancun need them."""
         return ()
-
-    def code(self, code_hash: Hash32) -> bytes:
-        """Return the contract code with this hash."""
-        return self._codes[code_hash]
