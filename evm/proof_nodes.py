@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from evm import rlp
+from evm.rlp import RlpError
 from evm.signatures import keccak
 from evm.state_trie import STATE_OWNER, decode_account_leaf
 from evm.trie_nodes import (
@@ -86,8 +87,30 @@ class ProofNodes:
         root: of the trie after the deletion.
         path, reference: of the node before it, a child of the branch.
 
+        The root may be as untrusted as the nodes, because the reference is not.
+
         `UNREAD_BRANCH` stands for a branch. None if the nodes are not sufficient.
         """
+        try:
+            return self._unmerged(root, path, reference)
+        except (RlpError, IndexError):
+            return None
+
+    def root_of(self, state_root: bytes, owner: bytes) -> bytes | None:
+        """Return the root of one trie of a state, None if it is unknown or empty.
+
+        The state root may be untrusted.
+        """
+        if owner == STATE_OWNER:
+            return state_root
+        try:
+            proof = self.prove(state_root, owner)
+            leaf = proof.value if proof.reference is None else b""
+            return decode_account_leaf(leaf).storage_root if leaf else None
+        except (RlpError, IndexError, ValueError):
+            return None
+
+    def _unmerged(self, root: bytes, path: bytes, reference: bytes) -> bytes | None:
         depth, node = 0, HASH_HEAD + root
         while True:
             if len(node) == HASHED_SIZE:

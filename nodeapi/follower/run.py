@@ -32,8 +32,9 @@ from nodeapi.chain.rows import HeadMoved
 from nodeapi.follower.follower import Follower
 from nodeapi.follower.history import BackgroundHistory, store_checkpoint
 from nodeapi.follower.pool import UpstreamPool
+from nodeapi.follower.proving import FollowerProver
 from nodeapi.follower.status import StatusWriter
-from nodeapi.follower.stored import read_expected
+from nodeapi.follower.stored import is_sparse, read_expected
 from nodeapi.follower.thread import LoopThread
 from postgres.outages import AVAILABLE
 
@@ -95,26 +96,34 @@ def _follow(
             return
         if not store_checkpoint(connection, network_id, status, stop):
             return
-        importer = FollowingImporter(
-            connection,
-            network_id,
-            stored_config(network_id),
-            batch_blocks=BULK_BATCH_BLOCKS,
-            writer=stack.enter_context(importer_connection()),
-            pipeline=stack.enter_context(pipeline()),
-            record_limit_bytes=settings.NODEAPI_RECORD_LIMIT_BYTES,
-        )
-        stack.enter_context(closing(importer))
-        spare_garbage_collector()
-        connected()
         polled = threading.Event()
         thread = stack.enter_context(LoopThread("upstreams"))
         pool = UpstreamPool(read_expected(network_id), polled.set)
         stack.callback(lambda: thread.run(pool.close()))
+        sparse = is_sparse(network_id)
+        if sparse:
+            prover = FollowerProver(connection, network_id, thread, pool, stop)
+            options: dict[str, Any] = {"prover": prover}
+        else:
+            options = {
+                "batch_blocks": BULK_BATCH_BLOCKS,
+                "writer": stack.enter_context(importer_connection()),
+                "pipeline": stack.enter_context(pipeline()),
+            }
+        importer = FollowingImporter(
+            connection,
+            network_id,
+            stored_config(network_id),
+            record_limit_bytes=settings.NODEAPI_RECORD_LIMIT_BYTES,
+            **options,
+        )
+        stack.enter_context(closing(importer))
+        spare_garbage_collector()
+        connected()
         follower = Follower(
             importer, connection, network_id, thread, pool, polled, status
         )
-        if Network.objects.get(pk=network_id).checkpoint_number is not None:
+        if sparse:
             stack.enter_context(BackgroundHistory(network_id, follower.idle))
         follower.run(stop)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
@@ -11,19 +14,63 @@ from networks.models import Network
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.importers import FollowingImporter
 from nodeapi.chain.networks import stored_config
-from tests.support import chains, sample, sparse
+from nodeapi.follower.proving import FollowerProver
+from nodeapi.follower.thread import LoopThread
+from tests.support import chains, copies, sample
+from tests.support.full_node import FullNode
+from tests.support.sparse import forget_state
+from tests.support.state_node import LocalClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 CHECKPOINT = 68
+"""A block of Cancun. The chain goes on to Amsterdam."""
+
+STATE = {
+    "accountversion": "address, block_number, nonce, balance, code_hash, storage_root",
+    "storageversion": "address, slot, block_number, value",
+}
+"""Table → columns of its rows."""
 
 
-def _rows(table: str, columns: str, network_id: int, above: int) -> set[Any]:
+class Clients:
+    """The part of an upstream pool that a prover needs."""
+
+    def __init__(self, *clients: LocalClient) -> None:
+        self._clients = list(clients)
+
+    def clients(self, number: int) -> list[LocalClient]:
+        return self._clients
+
+
+def two_networks() -> None:
+    """Import the sample chain, and another time up to the checkpoint."""
+    chains.import_blocks("full", sample.genesis(), sample.raw_blocks())
+    chains.import_blocks("sparse", sample.genesis(), sample.raw_blocks()[:CHECKPOINT])
+    forget_state("sparse")
+
+
+@contextmanager
+def sparse_importer(node: FullNode) -> Iterator[FollowingImporter]:
+    """Yield an importer into the network `sparse`, whose only upstream is a node."""
+    network = Network.objects.get(slug="sparse")
+    pool: Any = Clients(LocalClient(node.methods))
+    with importer_connection() as connection, LoopThread("upstreams") as thread:
+        prover = FollowerProver(connection, network.pk, thread, pool, threading.Event())
+        importer = FollowingImporter(
+            connection, network.pk, stored_config(network.pk), prover=prover
+        )
+        with closing(importer):
+            yield importer
+
+
+def rows(slug: str, table: str, above: int) -> set[Any]:
+    """Return the rows of a table of later blocks than one."""
     with django_connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT {columns} FROM nodeapi_{table} WHERE network_id = %s"
-            " AND block_number > %s",
-            [network_id, above],
+            f"SELECT {STATE[table]} FROM nodeapi_{table} JOIN networks_network AS n"
+            " ON n.id = network_id WHERE slug = %s AND block_number > %s",
+            [slug, above],
         )
         return {
             tuple(bytes(v) if isinstance(v, memoryview) else v for v in row)
@@ -31,30 +78,27 @@ def _rows(table: str, columns: str, network_id: int, above: int) -> set[Any]:
         }
 
 
-def test_blocks_after_a_checkpoint_change_what_they_change_on_a_complete_state() -> (
-    None
-):
-    chains.import_blocks("full", sample.genesis(), sample.raw_blocks())
-    chains.import_blocks("sparse", sample.genesis(), sample.raw_blocks()[:CHECKPOINT])
-    full = Network.objects.get(slug="full")
-    network = Network.objects.get(slug="sparse")
-    sparse.forget_state("sparse")
-    network.refresh_from_db()
-    above = network.checkpoint_number
-    with importer_connection() as connection:
-        prover = sparse.FullProver(connection, network.pk, full.pk)
-        importer = FollowingImporter(
-            connection, network.pk, stored_config(network.pk), prover=prover
-        )
+@pytest.mark.parametrize(
+    "lacks",
+    [
+        (),
+        ("debug_executionWitness",),
+        ("debug_executionWitness", "debug_traceBlockByHash"),
+    ],
+    ids=lambda each: ",".join(each) or "nothing",
+)
+def test_blocks_change_what_they_change_on_a_complete_state(
+    lacks: tuple[str, ...],
+) -> None:
+    copies.once("full and sparse", two_networks)
+    with (
+        importer_connection() as connection,
+        sparse_importer(node := FullNode(connection, "full")) as importer,
+    ):
+        for method in lacks:
+            del node.methods[method]
         for raw in sample.raw_blocks()[CHECKPOINT:]:
             importer.add(raw)
-        importer.close()
-    network.refresh_from_db()
-    assert network.head_hash == full.head_hash
-    for table, columns in {
-        "accountversion": "address, block_number, nonce, balance, code_hash, storage_root",
-        "storageversion": "address, slot, block_number, value",
-    }.items():
-        assert _rows(table, columns, network.pk, above) == _rows(
-            table, columns, full.pk, above
-        )
+    assert chains.head("sparse") == chains.head("full")
+    for table in STATE:
+        assert rows("sparse", table, CHECKPOINT) == rows("full", table, CHECKPOINT)

@@ -1,0 +1,210 @@
+"""What the follower of a sparse network fetches from the upstreams, with proofs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from evm import rlp
+from evm.proof_nodes import ProofNodes
+from evm.proved_state import Keys, ProvedState
+from nodeapi.chain.state_reader import StoredNodes
+from nodeapi.proofs.fetch import Fetched, fetch
+from nodeapi.proofs.keys import changed_below, probes_below
+from nodeapi.proofs.values import (
+    Anchor,
+    head_anchor,
+    insert_nodes,
+    insert_values,
+)
+from nodeapi.upstreams import state
+from nodeapi.upstreams.errors import UpstreamError, UpstreamUnavailable
+from nodeapi.upstreams.hints import listed_keys, most_keys, prestate_keys
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Awaitable, Callable, Collection, Mapping
+
+    import psycopg
+
+    from evm.blocks import Block
+    from evm.changes import Changes
+    from evm.proof_nodes import NodeRows
+    from nodeapi.follower.pool import UpstreamPool
+    from nodeapi.follower.thread import LoopThread
+    from nodeapi.upstreams.client import UpstreamClient
+
+Answer = TypeVar("Answer")
+
+COLD_KEYS = 500
+"""A block after one that had more unknown values than this is executed from its witness.
+The witness has all nodes that a block needs, 17 MB on average on mainnet."""
+
+
+class FollowerProver:
+    """Fetches unknown values and trie nodes of the head's state; see `Prover`."""
+
+    def __init__(
+        self,
+        connection: psycopg.Connection[Any],
+        network_id: int,
+        thread: LoopThread,
+        pool: UpstreamPool,
+        stop: threading.Event,
+    ) -> None:
+        """Set where to fetch, and where to store.
+
+        connection: the importer's. thread: runs the pool. stop: ends each wait.
+        """
+        self._connection = connection
+        self._network_id = network_id
+        self._thread = thread
+        self._pool = pool
+        self._stop = stop
+        self._stored_nodes = StoredNodes(connection, network_id)
+        self._block: Block | None = None
+        """The block that is being executed."""
+        self._missed = COLD_KEYS + 1
+        """Number of values that had to be fetched for the last block."""
+        self._witness: ProvedState | None = None
+        """The head's state as far as the block's witness proves it."""
+        self._witness_rows: NodeRows = {}
+
+    def expect(self, block: Block) -> Keys:
+        """Return what a block on top of the head will probably read, as far as known.
+
+        A block's access list names everything (EIP-7928). Without one, a witness is
+        read while much of the state is unknown, and otherwise a trace by an upstream,
+        which may miss values.
+        """
+        self._block = block
+        is_cold, self._missed = self._missed > COLD_KEYS, 0
+        self._witness = None
+        header, limit = block.header, most_keys(block.header.gas_used)
+        listed = self._first(
+            lambda client: listed_keys(
+                client, header.hash, header.block_access_list_hash, limit
+            )
+        )
+        if listed is not None:
+            return listed
+        if is_cold and self._read_witness():
+            return Keys()
+        traced = self._first(lambda client: prestate_keys(client, header.hash, limit))
+        return traced or Keys()
+
+    def values(self, keys: Keys) -> None:
+        """Store values, with the trie nodes that prove them. Raises: NoProof."""
+        self._missed += len(keys)
+        anchor = self._anchor()
+        if self._witness is not None:
+            known, keys = self._witness.values(keys)
+            insert_values(self._connection, self._network_id, anchor, known)
+            if not keys:
+                return
+        fetched = self._fetch(anchor, keys)
+        insert_values(self._connection, self._network_id, anchor, fetched.values)
+        self._store_nodes(anchor, fetched.nodes)
+
+    def nodes(
+        self, owner: bytes, paths: Collection[bytes], changes: Changes
+    ) -> Mapping[bytes, bytes]:
+        """Store nodes of one trie that are needed to apply changes, and return them.
+
+        A node is proved together with a key below it. If the block changes none there,
+        the node is a sibling of deleted keys. It is then found in the proof that one of
+        them is absent after the block, or in the block's witness, or by a key that is
+        searched for.
+
+        Raises: NoProof.
+        """
+        anchor = self._anchor()
+        found: dict[bytes, bytes] = {}
+        changed = changed_below(owner, paths, changes)
+        if changed:
+            rows = self._store_nodes(anchor, self._fetch(anchor, changed).nodes)
+            found |= rows.get(owner, {})
+        missing = [path for path in paths if path not in found]
+        if missing:
+            found |= self._unmerged(owner, missing, changes)
+            missing = [path for path in missing if path not in found]
+        if missing and self._witness is None and self._read_witness():
+            found |= self._witness_rows.get(owner, {})
+            missing = [path for path in missing if path not in found]
+        if missing:
+            probes = probes_below(owner, missing, changes)
+            rows = self._store_nodes(anchor, self._fetch(anchor, probes).nodes)
+            found |= rows.get(owner, {})
+        return {path: found[path] for path in paths if path in found}
+
+    def _unmerged(
+        self, owner: bytes, paths: Collection[bytes], changes: Changes
+    ) -> dict[bytes, bytes]:
+        """Return siblings of deleted keys, as far as proofs after the block show them."""
+        assert self._block is not None
+        header = self._block.header
+        keys = changed_below(owner, [path[:-1] for path in paths], changes)
+        material = self._first(
+            lambda client: state.proofs(client, header.number, header.hash, keys)
+        )
+        if material is None:
+            return {}
+        nodes = ProofNodes(material.nodes)
+        root = nodes.root_of(header.state_root, owner)
+        parents = self._stored_nodes.nodes(owner, [path[:-1] for path in paths])
+        found = {}
+        for path in paths:
+            parent = parents.get(path[:-1])
+            if root is None or parent is None:
+                continue
+            reference = rlp.list_items(parent)[path[-1]]
+            node = nodes.unmerged(root, path, reference)
+            if node is not None:
+                found[path] = node
+        return found
+
+    def _read_witness(self) -> bool:
+        """Read the block's witness, and store its nodes. Return whether there is one."""
+        assert self._block is not None
+        header = self._block.header
+        witness = self._first(
+            lambda client: state.witness(client, header.number, header.hash)
+        )
+        if witness is None:
+            return False
+        anchor = self._anchor()
+        nodes = ProofNodes(witness.nodes)
+        self._witness_rows = self._store_nodes(anchor, nodes)
+        self._witness = ProvedState(anchor.state_root, nodes, witness.codes)
+        return True
+
+    def _store_nodes(self, anchor: Anchor, nodes: ProofNodes) -> NodeRows:
+        rows = nodes.rows(anchor.state_root)
+        insert_nodes(self._connection, self._network_id, rows)
+        return rows
+
+    def _anchor(self) -> Anchor:
+        return head_anchor(self._connection, self._network_id)
+
+    def _fetch(self, anchor: Anchor, keys: Keys) -> Fetched:
+        """Fetch values with their proofs. Raises: NoProof, Stopped."""
+        clients = self._pool.clients(anchor.number)
+        return self._thread.run(fetch(clients, anchor, keys), self._stop)
+
+    def _first(
+        self, ask: Callable[[UpstreamClient], Awaitable[Answer | None]]
+    ) -> Answer | None:
+        """Return the first answer of an upstream that is not None."""
+        return self._thread.run(self._ask(ask), self._stop)
+
+    async def _ask(
+        self, ask: Callable[[UpstreamClient], Awaitable[Answer | None]]
+    ) -> Answer | None:
+        assert self._block is not None
+        for client in self._pool.clients(self._block.header.number):
+            try:
+                answer = await ask(client)
+            except (UpstreamError, UpstreamUnavailable):
+                continue
+            if answer is not None:
+                return answer
+        return None
