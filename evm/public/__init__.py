@@ -25,6 +25,8 @@ class PublicNetwork:
     title: the usual name. genesis_hash: the hash of block 0.
     final_total_difficulty: the total difficulty of the last block before the merge, and of
         all blocks since.
+    explorer: an explorer's URL. from_block_0: time and disk that all blocks from block 0 on
+        take, estimated from the chain's gas in 2026.
     """
 
     name: str
@@ -32,6 +34,8 @@ class PublicNetwork:
     chain_id: int
     genesis_hash: Hash32
     final_total_difficulty: int
+    explorer: str
+    from_block_0: str
 
     @property
     def path(self) -> Path:
@@ -49,10 +53,10 @@ def _network(
     title: str,
     chain_id: int,
     genesis_hash: str,
-    final_total_difficulty: int,
+    *rest: *tuple[int, str, str],
 ) -> PublicNetwork:
     block_0 = Hash32(bytes.fromhex(genesis_hash))
-    return PublicNetwork(name, title, chain_id, block_0, final_total_difficulty)
+    return PublicNetwork(name, title, chain_id, block_0, *rest)
 
 
 PUBLIC_NETWORKS = {
@@ -64,6 +68,8 @@ PUBLIC_NETWORKS = {
             1,
             "d4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3",
             58_750_003_716_598_352_816_469,
+            "https://etherscan.io",
+            "about a year of execution and more than 5 TB",
         ),
         _network(
             "sepolia",
@@ -71,6 +77,8 @@ PUBLIC_NETWORKS = {
             11_155_111,
             "25a5cc106eea7138acab33231d7160d69cb777ee0c2c553fcddf5138993e6dd9",
             17_000_018_015_853_232,
+            "https://sepolia.etherscan.io",
+            "about three months of execution and more than 2 TB",
         ),
         _network(
             "hoodi",
@@ -78,6 +86,8 @@ PUBLIC_NETWORKS = {
             560_048,
             "bbe312868b376a3001692a646dd2d7d1e4406380dfd86b98aa8a34d1557c971b",
             1,
+            "https://hoodi.etherscan.io",
+            "about two months of execution and more than 1 TB",
         ),
     )
 }

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
 
 from legible.fields import validate_name
-from networks.models import Network
+from networks.models import HISTORY_BLOCKS, Network
 from networks.upstream_forms import HeadersField
 from networks.validators import parse_headers, validate_headers
 
 if TYPE_CHECKING:
-    from nodeapi.new_network import Added
+    from evm.public import PublicNetwork
+    from networks.services import Checkpoint
+    from nodeapi.new_network import Added, Addition
 
 MAX_GENESIS_BYTES = 1_000_000
 """Maximum size of an uploaded genesis.json. Mainnet's has 700,000 bytes. A file in a request
@@ -56,6 +60,32 @@ class NewNetworkForm(forms.Form):
         initial=1,
         required=False,
         help_text=Network._meta.get_field("agree").help_text,
+    )
+    checkpoint = forms.CharField(
+        required=False,
+        max_length=66,
+        validators=[
+            RegexValidator(
+                r"^(finalized|0x[0-9a-fA-F]{64})\Z",
+                "Enter finalized, or the hash of a block: 0x and 64 digits.",
+            )
+        ],
+        widget=forms.TextInput(
+            attrs={"size": 70, "autocomplete": "off", "spellcheck": "false"}
+        ),
+        help_text="The block at which the network starts: its hash, which you have to "
+        "trust, or finalized, to be shown the upstreams' finalized block. Empty: all "
+        "blocks from block 0 on are executed.",
+    )
+    history = forms.IntegerField(
+        label="History",
+        initial=HISTORY_BLOCKS,
+        required=False,
+        min_value=0,
+        help_text="Number of blocks below the checkpoint that are stored.",
+    )
+    from_genesis = forms.BooleanField(
+        label="Execute all blocks of a built-in network from block 0 on", required=False
     )
     host_names = forms.CharField(
         required=False,
@@ -142,7 +172,19 @@ class NewNetworkForm(forms.Form):
             host_names=cleaned["host_names"].split(),
             may_repeat=cleaned["may_repeat"],
         )
+        if public and not cleaned["checkpoint"] and not cleaned["from_genesis"]:
+            self.add_error(
+                "from_genesis",
+                f"All blocks of {public.title} take {public.from_block_0} (estimated). "
+                "Enter a checkpoint, or tick this box.",
+            )
+            return None
         try:
+            if cleaned["checkpoint"]:
+                checkpoint = self._checkpoint(addition, public)
+                if checkpoint is None:
+                    return None
+                addition = replace(addition, checkpoint=checkpoint)
             return add(addition)
         except ValidationError as error:
             self.add_error(None, error.messages)
@@ -153,4 +195,33 @@ class NewNetworkForm(forms.Form):
             )
         except NotAdded as error:
             self.add_error(None, f"The network was not added: {error}.")
+        return None
+
+    def _checkpoint(
+        self, addition: Addition, public: PublicNetwork | None
+    ) -> Checkpoint | None:
+        """Return the chosen checkpoint.
+
+        If it was `finalized`, the form is shown again with the block's hash, and None is
+        returned. Raises: as `nodeapi.new_network.choose_checkpoint`.
+        """
+        from nodeapi.new_network import (  # loads the EVM
+            checkpoint_at,
+            checkpoint_text,
+            choose_checkpoint,
+        )
+
+        wanted = self.cleaned_data["checkpoint"]
+        if wanted != "finalized":
+            found = choose_checkpoint(addition, bytes.fromhex(wanted[2:]))
+            history = self.cleaned_data["history"]
+            history = HISTORY_BLOCKS if history is None else history
+            return checkpoint_at(addition, found.header, history)
+        found = choose_checkpoint(addition, None)
+        self.data = {**self.data, "checkpoint": f"0x{found.header.hash.hex()}"}
+        texts = [
+            *checkpoint_text(found, public),
+            "Then add the network with this hash.",
+        ]
+        self.add_error("checkpoint", " ".join(texts))
         return None

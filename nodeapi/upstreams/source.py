@@ -10,6 +10,7 @@ from typing import Any
 
 from eth_typing import Hash32
 
+from evm.headers import Header
 from evm.hexadecimal import to_hex
 from nodeapi.upstreams.block_rlp import (
     data,
@@ -110,7 +111,7 @@ class BlockSource:
     async def head(self, tag: str = "latest") -> BlockRef | None:
         """Return the block of a tag: `latest`, `safe` or `finalized`."""
         try:
-            return _reference(await self._by_number(tag))
+            return _found(await self._by_number(tag))
         except UpstreamError as error:
             if tag != "latest" and error.code in _UNKNOWN_TAG_CODES:
                 return None
@@ -142,11 +143,18 @@ class BlockSource:
 
     async def reference(self, block_hash: bytes) -> BlockRef | None:
         """Return the reference of the block with a hash."""
+        header = await self.header(block_hash)
+        return None if header is None else _reference(header)
+
+    async def header(self, block_hash: bytes) -> Header | None:
+        """Return the header of the block with a hash."""
         document = await self._document(block_hash, with_transactions=False)
-        block = _reference(document)
-        if block is not None and block.hash != block_hash:
-            raise WrongBlock(f"the header's hash is 0x{block.hash.hex()}")
-        return block
+        if document is None:
+            return None
+        header = header_of(document)
+        if header.hash != block_hash:
+            raise WrongBlock(f"the header's hash is 0x{header.hash.hex()}")
+        return header
 
     async def block(self, block_hash: bytes, number: int | None = None) -> bytes | None:
         """Return the verified RLP of the block with a hash.
@@ -282,14 +290,15 @@ class BlockSource:
         return None if document is None else _object(document)
 
 
-def _reference(document: Any) -> BlockRef | None:
+def _found(document: Any) -> BlockRef | None:
     """Return the reference of a block object, after its hash was verified.
 
     None for null.
     """
-    if document is None:
-        return None
-    header = header_of(_object(document))
+    return None if document is None else _reference(header_of(_object(document)))
+
+
+def _reference(header: Header) -> BlockRef:
     return BlockRef(
         header.number,
         header.hash,
@@ -300,7 +309,7 @@ def _reference(document: Any) -> BlockRef | None:
 
 
 def _at(number: int, document: Any) -> BlockRef | None:
-    block = _reference(document)
+    block = _found(document)
     if block is not None and block.number != number:
         raise WrongBlock(f"it has the number {block.number}, not {number}")
     return block

@@ -98,7 +98,10 @@ def test_network_without_upstreams_can_be_added() -> None:
 @pytest.mark.parametrize("name", PUBLIC_NETWORKS)
 def test_public_networks_are_built_in(name: str) -> None:
     public = PUBLIC_NETWORKS[name]
-    add("--public", name, "--upstream", UNUSED, "--no-check", genesis=None)
+    public_network = "--public", name, "--upstream", UNUSED, "--no-check"
+    refused = refusal(*public_network, genesis=None)
+    assert f"all blocks of {public.title} from block 0 on take about" in refused
+    add(*public_network, "--from-genesis", genesis=None)
     network = Network.objects.get()
     assert bytes(network.genesis_hash) == public.genesis_hash
     assert bytes(Block.objects.get().hash) == public.genesis_hash

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+import re
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +15,30 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error as DjangoDatabaseError
 
-from evm.public import PUBLIC_NETWORKS
+from evm.public import PUBLIC_NETWORKS, PublicNetwork
 from networks.management.arguments import read_headers
-from networks.models import Network
+from networks.models import HISTORY_BLOCKS, Network
+from nodeapi.checkpoint import Candidate
 from nodeapi.management.genesis_file import read_genesis
-from nodeapi.new_network import Addition, NoAnswer, NotAdded, SameChain, add
+from nodeapi.new_network import (
+    Addition,
+    NoAnswer,
+    NotAdded,
+    SameChain,
+    add,
+    checkpoint_at,
+    checkpoint_text,
+    choose_checkpoint,
+)
+
+
+def _checkpoint(text: str) -> bytes:
+    """Return the hash of `0xHASH`, b"" for `finalized`. Raises: ArgumentTypeError."""
+    if text == "finalized":
+        return b""
+    if not re.fullmatch("0x[0-9a-fA-F]{64}", text):
+        raise ArgumentTypeError("must be finalized, or the hash of a block: 0x…")
+    return bytes.fromhex(text[2:])
 
 
 class Command(BaseCommand):
@@ -56,6 +78,32 @@ class Command(BaseCommand):
             metavar="K",
             help="number of upstreams that have to agree on the head (default: 1)",
         )
+        start = parser.add_mutually_exclusive_group()
+        start.add_argument(
+            "--checkpoint",
+            type=_checkpoint,
+            metavar="finalized|0xHASH",
+            help="start at the upstreams' finalized block, or at the block with a hash, "
+            "which has to be trusted, and prove every value of the state",
+        )
+        start.add_argument(
+            "--from-genesis",
+            action="store_true",
+            help="execute all blocks of a public network from block 0 on",
+        )
+        parser.add_argument(
+            "--history",
+            type=int,
+            default=HISTORY_BLOCKS,
+            metavar="BLOCKS",
+            help="number of blocks below the checkpoint that are stored "
+            f"(default: {HISTORY_BLOCKS})",
+        )
+        parser.add_argument(
+            "--yes",
+            action="store_true",
+            help="do not ask whether the finalized block is the right checkpoint",
+        )
         parser.add_argument("--name", help="name shown on pages")
         parser.add_argument(
             "--host",
@@ -94,7 +142,23 @@ class Command(BaseCommand):
             asks_upstreams=not options["no_check"],
             may_repeat=options["second"],
         )
+        if public and options["checkpoint"] is None and not options["from_genesis"]:
+            raise CommandError(
+                f"all blocks of {public.title} from block 0 on take "
+                f"{public.from_block_0} (estimated); start at a checkpoint with "
+                "--checkpoint finalized, or execute all of them with --from-genesis"
+            )
+        if options["history"] < 0:
+            raise CommandError("--history must not be negative")
         try:
+            if options["checkpoint"] is not None:
+                wanted = options["checkpoint"]
+                found = choose_checkpoint(addition, wanted or None)
+                self._show(found, public)
+                if not wanted and not options["yes"]:
+                    self._confirm()
+                checkpoint = checkpoint_at(addition, found.header, options["history"])
+                addition = replace(addition, checkpoint=checkpoint)
             added = add(addition)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
@@ -114,6 +178,21 @@ class Command(BaseCommand):
                 f"0x{added.block_0.hash.hex()}, upstreams: {len(urls)}"
             )
         )
+
+    def _show(self, found: Candidate, public: PublicNetwork | None) -> None:
+        """Write a checkpoint, and where its hash can be compared."""
+        for line in checkpoint_text(found, public):
+            self.stdout.write(line)
+
+    def _confirm(self) -> None:
+        """Ask whether the checkpoint is right. Raises: CommandError for another answer."""
+        if not sys.stdin.isatty():
+            raise CommandError(
+                "nobody can confirm this checkpoint, because there is no terminal; pass "
+                "its hash to --checkpoint, or --yes to trust the upstreams"
+            )
+        if input("Is this hash right? [y/N] ").strip().lower() not in ("y", "yes"):
+            raise CommandError("the network was not added")
 
     def _warn(self, warnings: Iterable[str]) -> None:
         for warning in warnings:
