@@ -15,6 +15,7 @@ from nodeapi.errors import (  # noqa: F401  # likewise
     arguments,
     blocks,
     logs,
+    proofs,
     relay,
     sockets,
     traces,

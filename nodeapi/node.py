@@ -24,6 +24,7 @@ from nodeapi.filters.pending import PendingFilters
 from nodeapi.filters.storage import FilterStorage
 from nodeapi.mempool.arrivals import Arrivals
 from nodeapi.mempool.local import LocalPool
+from nodeapi.proofs.reads import ValueReader
 from nodeapi.relay.receipt_waits import ReceiptWaits
 from nodeapi.relay.relay import Relay
 from nodeapi.store import Store
@@ -55,6 +56,7 @@ class Node:
     meter: Meter
     feeds: Feeds
     syncing: SyncingFeed
+    values: ValueReader
 
     async def start(self) -> None:
         """Start reading the outbox, read the networks, and start a trace worker.
@@ -77,6 +79,7 @@ class Node:
         await self.tracing.close()
         await self.pending_feed.close()
         await self.relay.close()
+        await self.values.close()
         await self.upstreams.close()
         await self.uses_after_revocation.close()
         await self.filters.close()
@@ -159,6 +162,7 @@ def build_node(conninfo: str | None = None) -> Node:
         meter=Meter(address),
         feeds=Feeds(connections, store, directory),
         syncing=SyncingFeed(store, directory),
+        values=ValueReader(connections, directory, upstreams, address),
     )
 
 

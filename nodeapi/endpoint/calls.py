@@ -28,6 +28,7 @@ from nodeapi.errors.access import NetworkPreparing
 from nodeapi.methods.context import Context
 from nodeapi.methods.eth_calls import AskedCall
 from nodeapi.methods.log_criteria import LogCriteria
+from nodeapi.methods.proving import prove_unknown
 from nodeapi.schemas.calls import CALL, CALL_OR_HASH
 from nodeapi.schemas.logs import LOG_CRITERIA
 from nodeapi.schemas.parity import CALLS_WITH_TYPES
@@ -68,6 +69,10 @@ class Calls:
         self._dispatcher = Dispatcher(registry, limits, translations)
         self._guarded = Dispatcher(guard(registry), limits, translations)
         """Dispatcher for keys with allowlists."""
+        proving = prove_unknown(registry)
+        self._proving = Dispatcher(proving, limits, translations)
+        self._proving_guarded = Dispatcher(guard(proving), limits, translations)
+        """Dispatchers for networks with a sparse state."""
         few = registry.map(_unless_preparing)
         self._few = Dispatcher(few, limits, translations)
         self._few_guarded = Dispatcher(guard(few), limits, translations)
@@ -78,7 +83,10 @@ class Calls:
     @property
     def batch_sizes(self) -> Counter[int]:
         """Number of batches so far, by their number of calls."""
-        dispatchers = self._guarded, self._few, self._few_guarded
+        dispatchers = (
+            *(self._guarded, self._few, self._few_guarded),
+            *(self._proving, self._proving_guarded),
+        )
         return sum(
             (one.batch_sizes for one in dispatchers), self._dispatcher.batch_sizes
         )
@@ -111,8 +119,11 @@ class Calls:
     def _dispatcher_for(self, context: Context) -> Dispatcher:
         """Return the dispatcher for a key, and for the state of a network."""
         guarded = context.grant.allowlists is not None
-        if context.network.is_preparing:
+        network = context.network
+        if network.is_preparing:
             return self._few_guarded if guarded else self._few
+        if network.checkpoint_number is not None:
+            return self._proving_guarded if guarded else self._proving
         return self._guarded if guarded else self._dispatcher
 
     def refuse(self, body: bytes, error: RpcError, site: str) -> Reply:

@@ -79,6 +79,7 @@ class Endpoint:
         self._tracing = node.tracing
         self._relay = node.relay
         self._filters = node.filters
+        self._values = node.values
         self._limiter = node.limiter
         self._meter = node.meter
         self._respond = self.calls.respond
@@ -184,6 +185,7 @@ class Endpoint:
             self._relay,
             self._filters,
             request.headers,
+            values=self._values,
         )
         if request.note is not None:
             request.note.admitted(context)

@@ -28,6 +28,7 @@ from nodeapi.errors.access import (
 )
 from nodeapi.filters.filters import Filters
 from nodeapi.logs.filter import LogSelection
+from nodeapi.proofs.reads import ValueReader
 from nodeapi.relay.pools import TransactionPools
 from nodeapi.relay.relay import Relay
 from nodeapi.store import Store
@@ -61,6 +62,9 @@ class Notifier(Protocol):
 FREE_SECONDS = 0.1
 """Processor time of an execution that is part of its method's price."""
 
+CREDITS_PER_VALUE = 10
+"""Price of an account or slot of a sparse state that was unknown: that of eth_getProof."""
+
 CREDITS_PER_SECOND = 1000
 """Price of further processor time. The rate of the plan `free` pays for half a process."""
 
@@ -78,6 +82,7 @@ class Context:
     notifier: the socket that the request has arrived on, None over HTTP.
     record: stores each call's method and error for the log, or None.
     user: the user of the wallet for whom it calls, None for the holder of the key.
+    values: proves unknown values of sparse states, or None if the service does not.
     """
 
     request_id: RequestId
@@ -94,6 +99,7 @@ class Context:
     notifier: Notifier | None = None
     record: list[tuple[str | None, RpcError | None]] | None = None
     user: int | None = None
+    values: ValueReader | None = None
     _turn: asyncio.Lock | None = field(default=None, init=False)
     spent: int = field(default=0, init=False)
     """Credits of the calls that were answered."""
@@ -190,6 +196,11 @@ class Context:
         credits = ceil(max(0.0, seconds - FREE_SECONDS) * CREDITS_PER_SECOND)
         if credits and self.user is None:
             self.charge_more(credits)
+
+    def charge_values(self, count: int) -> None:
+        """Charge unknown values that were proved. Users of the wallet as in `charge_time`."""
+        if self.user is None:
+            self.charge_more(count * CREDITS_PER_VALUE)
 
     def book(
         self, method: str | None, credits: int, size: int, error: RpcError | None

@@ -230,6 +230,7 @@ class Peer:
             notifier=notifier,
             filters=node.filters,
             headers=self.caller.headers,
+            values=node.values,
         )
         notifier.is_authorized = True
         notifier.line.admitted(context)

@@ -21,8 +21,10 @@ the connection if the answer has begun; the log names the record.
 
 from __future__ import annotations
 
+from evm.proved_state import Keys, UnknownValues
 from jsonrpc.turns import Turns
 from networks.directory import Directory
+from nodeapi.encoding import BlockReference
 from nodeapi.results.spool import SpoolCount
 from nodeapi.store.accounts import AccountReads
 from nodeapi.store.appearances import AppearanceReads
@@ -35,7 +37,7 @@ from nodeapi.store.following import FollowingReads
 from nodeapi.store.kept import KeptReads
 from nodeapi.store.logs import MAX_LOGS, LogReads
 from nodeapi.store.proofs import ProofReads
-from nodeapi.store.states import StateReads
+from nodeapi.store.states import StateReads, all_known
 from postgres.cache import BytesCache
 from postgres.connections import Connections
 
@@ -83,6 +85,25 @@ class Store(
         self.log_connections = log_connections or connections
         self.log_searches = Turns(self.log_connections.size)
         self.max_logs = max_logs
+
+    async def unknown(self, network_id: int, block_hash: bytes, keys: Keys) -> Keys:
+        """Return the keys whose values after a stored block are unknown.
+
+        Raises: HeaderForHashNotFound, HistoryPruned, Unavailable.
+        """
+        block = BlockReference(hash=block_hash)
+        accounts = [
+            self.account(network_id, address, block) for address in keys.accounts
+        ]
+        slots = [
+            self.storage_at(network_id, address, slot, block)
+            for address, slot in keys.slots
+        ]
+        try:
+            await all_known([*accounts, *slots])
+        except UnknownValues as error:
+            return error.keys
+        return Keys()
 
     def task_outcome(self, network_id: int, name: TaskName) -> bytes | None:
         """Return the cached outcome of a task, such as a call's return data, or None."""

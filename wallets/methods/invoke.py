@@ -129,6 +129,7 @@ async def _node_context(
         relay=node.relay,
         filters=node.filters,
         user=user,
+        values=node.values,
     )
 
 

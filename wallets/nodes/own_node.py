@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import orjson
@@ -14,6 +15,7 @@ from keys.site import site_url
 from networks.directory import NetworkView
 from nodeapi.methods import registry as node_methods
 from nodeapi.methods.context import Context as NodeContext
+from nodeapi.methods.proving import when_known
 from nodeapi.node import Node
 from nodeapi.upstreams.errors import UpstreamUnavailable
 from postgres.errors import Unavailable
@@ -50,10 +52,11 @@ class OwnNode(ChainNode):
             node.tracing,
             relay=node.relay,
             user=self.user,
+            values=node.values,
         )
         try:
             arguments = found.signature.decode(list(params))
-            value = await found.start(context, arguments)
+            value = await when_known(context, partial(found.start, context, arguments))
             if isinstance(value, Stream):
                 await value.aclose()
                 raise UpstreamUnavailable("a result is too long")

@@ -1,0 +1,20 @@
+"""Unknown values that a call has met in a worker process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evm.proved_state import Keys, UnknownValues
+
+
+class UnknownInCall(UnknownValues):
+    """Raised for the unknown values of a call, of which an upstream may name more.
+
+    call: with JSON values, as in eth_call. block_hash: after which it is executed.
+    """
+
+    def __init__(self, keys: Keys, call: Mapping[str, Any], block_hash: bytes) -> None:
+        super().__init__(keys)
+        self.call = call
+        self.block_hash = block_hash
