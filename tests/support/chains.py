@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 import psycopg
+from django.db import connection
 from django.db.models import F
 
 from evm.blocks import Block, encode_block
@@ -181,3 +182,19 @@ def head(slug: str) -> tuple[int, bytes]:
         "head_number", "head_hash"
     ).get(slug=slug)
     return found[0], bytes(found[1])
+
+
+def state_rows(slug: str, above: int) -> dict[str, set[Any]]:
+    """Return the changes of accounts and slots by canonical blocks above a number."""
+    found = {}
+    with connection.cursor() as cursor:
+        for name in ("accounts", "slots"):
+            cursor.execute(
+                f"{_ROWS[name]} AND block_number > %(above)s",
+                {"id": Network.objects.get(slug=slug).pk, "above": above},
+            )
+            found[name] = {
+                tuple(bytes(v) if isinstance(v, memoryview) else v for v in row)
+                for row in cursor.fetchall()
+            }
+    return found
