@@ -38,11 +38,13 @@ class Witness:
 
     headers: the parent's and those of further ancestors whose hashes are read, newest
         first. codes: contract code. nodes: RLP of the trie nodes of the parent's state.
+    keys: the addresses and, as 32 bytes, the numbers of slots that are read or changed.
     """
 
     headers: list[Header]
     codes: set[bytes]
     nodes: set[bytes]
+    keys: set[bytes]
 
 
 class _WatchedState:
@@ -130,14 +132,18 @@ def build_witness(
             changes.storage.pop(address, None)
     nodes = _WatchedNodes(parent)
     tries = parent.open(nodes, NodeCache(_NODES_CACHED))
-    tries.prove_accounts(sorted(state.addresses | changes.accounts.keys()))
+    addresses = sorted(state.addresses | changes.accounts.keys())
+    keys: set[bytes] = set(addresses)
+    tries.prove_accounts(addresses)
     for address in sorted(state.slots.keys() | changes.storage.keys()):
         written = changes.storage.get(address, {}).keys()
-        tries.prove_slots(address, sorted(state.slots[address] | written))
+        slots = sorted(state.slots[address] | written)
+        keys.update(slot.to_bytes(32) for slot in slots)
+        tries.prove_slots(address, slots)
     if tries.apply(changes) != header.state_root:
         raise StateMismatch(f"block 0x{header.hash.hex()} has another state root")
     headers = _ancestors(connection, network_id, header, max(hashes.count, 1))
-    return Witness(headers, state.codes, nodes.found)
+    return Witness(headers, state.codes, nodes.found, keys)
 
 
 def _ancestors(

@@ -30,7 +30,13 @@ from nodeapi.methods.execution import run_task
 from nodeapi.methods.trace_options import trace_config
 from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
-from nodeapi.schemas.state import STORAGE_RANGE, WITNESS
+from nodeapi.schemas.state import (
+    OBJECT_HEADERS,
+    RLP_HEADERS,
+    STORAGE_RANGE,
+    WITNESS,
+    WITNESS_OPTIONS,
+)
 from nodeapi.schemas.traces import TRACE_OPTIONS
 from nodeapi.schemas.values import (
     ADDRESS,
@@ -247,9 +253,29 @@ TIMEOUT_SECONDS = 60.0
 """Time for the computation of the parent's tries and for the execution."""
 
 
+def _header_form(value: Any) -> str:
+    """Decode the options of debug_executionWitness."""
+    if type(value) is dict and not value.keys() - {"headers"}:
+        form = value.get("headers", OBJECT_HEADERS)
+        if form in (OBJECT_HEADERS, RLP_HEADERS):
+            return str(form)
+    raise ValueError('want {"headers": "object"} or {"headers": "rlp"}')
+
+
 @registry.method(
     "debug_executionWitness",
-    params=[Param("block", block_number_or_hash, BLOCK_PARAMETER)],
+    params=[
+        Param("block", block_number_or_hash, BLOCK_PARAMETER),
+        Param(
+            "options",
+            _header_form,
+            WITNESS_OPTIONS,
+            required=False,
+            default=OBJECT_HEADERS,
+            summary="The form of headers: objects as by geth, or RLP as by other nodes, "
+            "with the keys that are read or changed.",
+        ),
+    ],
     result=named("witness", WITNESS),
     summary="Returns the headers, contract code and trie nodes that the execution of a "
     "block reads.",
@@ -257,12 +283,17 @@ TIMEOUT_SECONDS = 60.0
     capability=TRACE,
     is_slow=True,
 )
-def get_execution_witness(context: Context, block: BlockReference) -> Later[Answer]:
-    """Return the witness of a block, canonical or not."""
+def get_execution_witness(
+    context: Context, block: BlockReference, headers: str
+) -> Later[Answer]:
+    """Return the witness of a block, canonical or not. headers: the form of headers."""
 
     def compute(block_hash: bytes | None) -> Later[Answer]:
         if block_hash is None:
             raise BlockNotFound(block.hash or block.tag or block.number or 0)
-        return run_task(context, "witness", block_hash, {}, timeout=TIMEOUT_SECONDS)
+        arguments = {"headers": headers}
+        return run_task(
+            context, "witness", block_hash, arguments, timeout=TIMEOUT_SECONDS
+        )
 
     return traces.named_block(context, block).then(compute)

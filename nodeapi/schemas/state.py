@@ -67,14 +67,26 @@ PROOF = component(
     ),
 )
 
+OBJECT_HEADERS, RLP_HEADERS = "object", "rlp"
+"""Forms of the headers in a witness: geth's, and that of other nodes."""
+
+WITNESS_OPTIONS = component(
+    "WitnessOptions",
+    {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {"headers": {"enum": [OBJECT_HEADERS, RLP_HEADERS]}},
+    },
+)
+
 WITNESS = component(
     "Witness",
     object_with(
         {
-            "headers": array_of({"type": "object"}),
+            "headers": array_of({"oneOf": [{"type": "object"}, DATA]}),
             "codes": array_of(DATA),
             "state": array_of(DATA),
-            "keys": {"type": "null"},
+            "keys": or_null(array_of(DATA)),
         }
     ),
 )

@@ -141,6 +141,29 @@ def test_each_block_is_executed_with_its_witness_alone(api: Api) -> None:
         assert root_from_witness(block, config, witness) == block.header.state_root
 
 
+def test_headers_are_rlp_by_an_option(api: Api) -> None:
+    for raw in sample.raw_blocks()[-20:]:
+        name = f"0x{decode_block(raw).header.hash.hex()}"
+        witness = api.result("debug_executionWitness", name)
+        same = api.result("debug_executionWitness", name, {"headers": "object"})
+        assert same == witness
+        found = api.result("debug_executionWitness", name, {"headers": "rlp"})
+        hashes = [keccak(bytes.fromhex(each[2:])) for each in found["headers"]]
+        assert hashes == [
+            bytes.fromhex(each["hash"][2:]) for each in witness["headers"]
+        ]
+        assert {**found, "headers": [], "keys": None} == {**witness, "headers": []}
+        traces = api.result(
+            "debug_traceBlockByHash", name, {"tracer": "prestateTracer"}
+        )
+        assert set(found["keys"]) >= {
+            key
+            for trace in traces
+            for address, account in trace["result"].items()
+            for key in (address, *account.get("storage", {}))
+        }
+
+
 def test_tags_and_errors(api: Api) -> None:
     newest = api.result("debug_executionWitness", "latest")
     number = api.result("eth_blockNumber")
@@ -152,3 +175,7 @@ def test_tags_and_errors(api: Api) -> None:
         ([unknown], f"block {unknown} not found"),
     ):
         assert api.error("debug_executionWitness", *params) == (-32000, message)
+    for options in ("canonical", {"headers": "json"}, {"header": "rlp"}, 7):
+        code, message = api.error("debug_executionWitness", "latest", options)
+        assert code == -32602
+        assert 'want {"headers": "object"} or {"headers": "rlp"}' in message

@@ -90,7 +90,7 @@ class FullNode:
             self._connection, self._network_id, origin.block.header.parent_hash
         )
         found = build_witness(self._connection, self._network_id, origin, parent)
-        return json.loads(witness_document(found.headers, found.codes, found.nodes))
+        return json.loads(witness_document(found))
 
     def _prestates(self, block: str, _options: Any) -> Any:
         """Return a trace with the keys of the block's access list, but without values."""

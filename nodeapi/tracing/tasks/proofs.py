@@ -1,26 +1,27 @@
 """Tasks that need the tries of a block: proofs and execution witnesses.
 
-Source: go-ethereum core/stateless/encoding.go, core/types/gen_header_json.go
+Source: go-ethereum core/stateless/encoding.go, core/types/gen_header_json.go; reth
+crates/rpc/rpc/src/debug.rs `ExecutionWitness`
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 import orjson
 from eth_typing import Address
 
 from evm.headers import Header
-from evm.hexadecimal import quantity_or_none, to_hex_or_none
+from evm.hexadecimal import quantity_or_none, to_hex, to_hex_or_none
 from evm.trie import NodeCache
 from nodeapi.chain.branches import Branches
 from nodeapi.chain.replay import NotTraceable, find_origin
 from nodeapi.chain.trie_at import NODES_CACHED, Rewinding, TooManyChanges, rewind
-from nodeapi.chain.witness import build_witness
+from nodeapi.chain.witness import Witness, build_witness
 from nodeapi.results.proofs import MAX_CHANGES as MAX_CHANGES
 from nodeapi.results.proofs import proof_document
+from nodeapi.schemas.state import OBJECT_HEADERS, RLP_HEADERS
 from nodeapi.tracing.context import SERVER_ERROR, TaskResult, TransientFailure
 from nodeapi.tracing.execution import snapshot
 
@@ -104,6 +105,8 @@ def prove(context: TaskContext, arguments: Any) -> bytes:
 def witness(context: TaskContext, arguments: Any) -> TaskResult:
     """Return the result of debug_executionWitness for the job's block.
 
+    arguments: `headers`, the form of headers.
+
     Raises: TransientFailure if the block or its parent is not stored, or if too many
         accounts or slots have changed since.
     """
@@ -120,26 +123,31 @@ def witness(context: TaskContext, arguments: Any) -> TaskResult:
             raise TransientFailure(SERVER_ERROR, str(error)) from error
         except TooManyChanges as error:
             raise TransientFailure(*WINDOW_EXCEEDED) from error
-    document = witness_document(found.headers, found.codes, found.nodes)
+    document = witness_document(found, arguments["headers"])
     return TaskResult(document, origin.block.header.gas_used)
 
 
 TASKS: dict[str, Task] = {"proof": prove, "witness": witness}
 
 
-def witness_document(
-    headers: Iterable[Header], codes: Collection[bytes], nodes: Collection[bytes]
-) -> bytes:
+def witness_document(found: Witness, headers: str = OBJECT_HEADERS) -> bytes:
     """Return the result of debug_executionWitness.
 
-    `codes` and `state` are sorted. geth, whose maps have no order, returns them in any.
+    headers: the form of headers. With `RLP_HEADERS`, keys are listed as well, as by reth
+        and others. geth has null.
+
+    All lists but that of headers are sorted. geth's `codes` and `state` are sorted, too.
     """
+    is_rlp = headers == RLP_HEADERS
     return orjson.dumps(
         {
-            "headers": [_header(header) for header in headers],
-            "codes": ["0x" + code.hex() for code in sorted(codes)],
-            "state": ["0x" + node.hex() for node in sorted(nodes)],
-            "keys": None,
+            "headers": [
+                to_hex(header.encode()) if is_rlp else _header(header)
+                for header in found.headers
+            ],
+            "codes": list(map(to_hex, sorted(found.codes))),
+            "state": list(map(to_hex, sorted(found.nodes))),
+            "keys": list(map(to_hex, sorted(found.keys))) if is_rlp else None,
         }
     )
 
