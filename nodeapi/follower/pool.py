@@ -176,6 +176,12 @@ class UpstreamPool:
         """
         return [watcher.client for watcher in self._ordered(number)]
 
+    def blame_client(self, client: UpstreamClient, reason: str) -> None:
+        """Count a failure of the upstream with this client. Runs in the event loop."""
+        for watcher in self.watchers():
+            if watcher.client is client:
+                watcher.failed(reason)
+
     def cached(self, block_hash: Hash32) -> BlockRef | None:
         """Return the block with a hash if it was seen before.
 

@@ -188,7 +188,9 @@ class FollowerProver:
     def _fetch(self, anchor: Anchor, keys: Keys) -> Fetched:
         """Fetch values with their proofs. Raises: NoProof, Stopped."""
         clients = self._pool.clients(anchor.number)
-        return self._thread.run(fetch(clients, anchor, keys), self._stop)
+        return self._thread.run(
+            fetch(clients, anchor, keys, self._pool.blame_client), self._stop
+        )
 
     def _first(
         self, ask: Callable[[UpstreamClient], Awaitable[Answer | None]]

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
+from threading import Lock
 from typing import Any
 
 import psycopg
 from eth_typing import Address
 
 from evm.block_access_list import decode_access_list
+from evm.state_trie import decode_account_leaf
 from evm.tracers.record import unpack
-from evm.world import EMPTY_CODE_HASH
 from networks.models import Network
 from nodeapi.chain.networks import stored_config
 from nodeapi.chain.replay import find_origin
-from nodeapi.chain.state_reader import StoredState
 from nodeapi.chain.trie_at import TriesAt, rewind, trie_at
 from nodeapi.chain.witness import build_witness
 from nodeapi.results.proofs import proof_document
@@ -26,7 +27,8 @@ from samples.node import Refused
 class FullNode:
     """The state methods of a node that has a network's blocks.
 
-    methods: by name. Delete one, and the node does not offer it.
+    methods: by name. Delete one, and the node does not offer it. change: of each result.
+    oldest: number of the oldest block whose state is kept.
     """
 
     def __init__(self, connection: psycopg.Connection[Any], slug: str) -> None:
@@ -35,17 +37,27 @@ class FullNode:
         self._connection = connection
         self._network_id = network.pk
         self._config = stored_config(network.pk)
+        self._lock = Lock()
         self._tries: dict[bytes, TriesAt] = {}
         """The tries after the block that was asked last."""
+        self.oldest = 0
+        self.change: Callable[[str, Any], Any] = lambda _method, result: result
         self.methods: dict[str, Callable[..., Any]] = {
-            "eth_getProof": self._proof,
-            "eth_getCode": self._code,
-            "debug_executionWitness": self._witness,
-            "debug_traceBlockByHash": self._prestates,
+            name: partial(self._answer, name, method)
+            for name, method in {
+                "eth_getProof": self._proof,
+                "eth_getCode": self._code,
+                "debug_executionWitness": self._witness,
+                "debug_traceBlockByHash": self._prestates,
+            }.items()
         }
 
-    def _block(self, name: Any) -> tuple[int, bytes]:
-        """Return number and hash of a block by its name in a call."""
+    def _answer(self, name: str, method: Callable[..., Any], *params: Any) -> Any:
+        with self._lock:
+            return self.change(name, method(*params))
+
+    def _hash(self, name: Any) -> bytes:
+        """Return the hash of a block by its name in a call."""
         text = name["blockHash"] if isinstance(name, dict) else name
         column, value = (
             ("hash", bytes.fromhex(text[2:]))
@@ -53,36 +65,44 @@ class FullNode:
             else ("number", int(text, 16))
         )
         row = self._connection.execute(
-            f"SELECT number, hash FROM nodeapi_block WHERE network_id = %s"
-            f" AND {column} = %s AND is_canonical",
+            f"SELECT hash, number FROM nodeapi_block WHERE network_id = %s"
+            f" AND {column} = %s ORDER BY is_canonical DESC",
             (self._network_id, value),
         ).fetchone()
         if row is None:
             raise Refused(-32000, "header not found")
-        return row[0], bytes(row[1])
+        if row[1] < self.oldest:
+            raise Refused(-32000, "missing trie node")
+        return bytes(row[0])
 
-    def _proof(self, name: str, keys: list[str], block: Any) -> Any:
-        address = Address(bytes.fromhex(name[2:]))
-        _, block_hash = self._block(block)
+    def _tries_at(self, name: Any) -> TriesAt:
+        block_hash = self._hash(name)
         if block_hash not in self._tries:
             self._tries = {
                 block_hash: trie_at(self._connection, self._network_id, block_hash)
             }
-        tries = self._tries[block_hash]
+        return self._tries[block_hash]
+
+    def _proof(self, name: str, keys: list[str], block: Any) -> Any:
+        address = Address(bytes.fromhex(name[2:]))
+        tries = self._tries_at(block)
         (account,) = tries.prove_accounts([address])
         slots = tries.prove_slots(address, [int(key, 16) for key in keys])
         return json.loads(proof_document(address, account, keys, slots))
 
     def _code(self, name: str, block: Any) -> str:
-        number, _ = self._block(block)
-        state = StoredState(self._connection, self._network_id, number)
-        account = state.account(Address(bytes.fromhex(name[2:])))
-        if account is None or account.code_hash == EMPTY_CODE_HASH:
+        tries = self._tries_at(block)
+        (account,) = tries.prove_accounts([Address(bytes.fromhex(name[2:]))])
+        if not account.value:
             return "0x"
-        return f"0x{state.code(account.code_hash).hex()}"
+        row = self._connection.execute(
+            "SELECT code FROM nodeapi_code WHERE hash = %s",
+            (decode_account_leaf(account.value).code_hash,),
+        ).fetchone()
+        return f"0x{bytes(row[0]).hex()}" if row else "0x"
 
     def _witness(self, block: str) -> Any:
-        _, block_hash = self._block(block)
+        block_hash = self._hash(block)
         origin = find_origin(
             self._connection, self._network_id, self._config, block_hash
         )
@@ -94,7 +114,7 @@ class FullNode:
 
     def _prestates(self, block: str, _options: Any) -> Any:
         """Return a trace with the keys of the block's access list, but without values."""
-        _, block_hash = self._block(block)
+        block_hash = self._hash(block)
         (row,) = self._connection.execute(
             "SELECT list FROM nodeapi_blockaccesslist JOIN nodeapi_block AS block"
             " ON block.id = block_id WHERE network_id = %s AND hash = %s",

@@ -35,6 +35,9 @@ class Clients:
     def clients(self, number: int) -> list[LocalClient]:
         return self._clients
 
+    def blame_client(self, client: LocalClient, reason: str) -> None:
+        raise AssertionError(reason)
+
 
 def two_networks() -> None:
     """Import the sample chain, and another time up to the checkpoint."""

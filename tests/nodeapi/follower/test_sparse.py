@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 import pytest
+from eth_typing import Address
 
+from networks.models import Network
 from networks.services import Checkpoint
 from nodeapi.chain.database import importer_connection
+from nodeapi.chain.state_reader import StoredState, account_value
+from nodeapi.follower import follower
 from samples.builder import ChainBuilder
 from tests.nodeapi.follower.conftest import StartNode
 from tests.nodeapi.follower.net import SLUG, Net
@@ -20,8 +27,8 @@ from tests.support.sparse import genesis, grow, storage_chain
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-CHECKPOINT, HEAD = 260, 300
-BRANCH = 280
+CHECKPOINT, HEAD = 260, 284
+BRANCH = 272
 """The block at which another branch begins."""
 
 
@@ -40,13 +47,15 @@ def branch() -> ChainBuilder:
 @cache
 def trunk() -> ChainBuilder:
     """Return what both chains begin with."""
-    made = grow(storage_chain(), BRANCH - 40, seed=0, transactions=0)
-    return grow(made, 40, seed=1)
+    made = grow(storage_chain(), 240, seed=0, transactions=0)
+    return grow(made, BRANCH - 240, seed=1)
 
 
 def import_full() -> None:
-    """Import the chain and its branch into a complete network."""
-    chains.import_blocks("full", genesis(), chain().blocks)
+    """Import both chains into a complete network, whose head is the branch's."""
+    chains.import_blocks(
+        "full", genesis(), [*chain().blocks, *branch().blocks[BRANCH:]]
+    )
 
 
 @contextmanager
@@ -56,6 +65,12 @@ def state_methods(node: Simulator) -> Iterator[FullNode]:
         full = FullNode(connection, "full")
         node.server.methods |= full.methods
         yield full
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raise alarms at once."""
+    monkeypatch.setattr(follower, "PATIENCE_SECONDS", 0.5)
 
 
 def sparse_net(*nodes: Simulator) -> Net:
@@ -68,11 +83,85 @@ def sparse_net(*nodes: Simulator) -> Net:
     )
 
 
-def test_a_sparse_network_has_the_rows_of_a_complete_one(start_node: StartNode) -> None:
-    copies.once("full storage", import_full)
+def test_a_sparse_network_has_the_rows_of_a_complete_one(
+    start_node: StartNode,
+) -> None:
+    copies.once("both branches", import_full)
     node = start_node(chain())
     with state_methods(node):
         net = sparse_net(node)
         with net.followed():
             net.wait_for(chain().blocks[-1])
+            net.wait_for(node.show(branch()))
+    assert net.reorganisations() == [(BRANCH, HEAD - BRANCH, HEAD - BRANCH + 1)]
     assert chains.state_rows(SLUG, CHECKPOINT) == chains.state_rows("full", CHECKPOINT)
+    assert_proved_values_are_right()
+
+
+def test_lies_about_the_state_reach_no_row(start_node: StartNode) -> None:
+    copies.once("both branches", import_full)
+    liar = start_node(chain())
+    with state_methods(liar) as full:
+        full.change = lie
+        net = sparse_net(liar)
+        with net.followed():
+            net.wait_for_alarm("not proved")
+            honest = start_node(chain())
+            with state_methods(honest):
+                net.add(honest)
+                net.wait_for(chain().blocks[-1])
+    assert_proved_values_are_right()
+
+
+def test_a_lag_behind_the_proofs_of_the_upstream_is_an_alarm(
+    start_node: StartNode,
+) -> None:
+    copies.once("both branches", import_full)
+    node = start_node(chain())
+    with state_methods(node) as full:
+        full.oldest = HEAD - 8
+        net = sparse_net(node)
+        with net.followed():
+            net.wait_for_alarm("missing trie node")
+            full.oldest = 0
+            net.wait_for(chain().blocks[-1])
+
+
+_chance = random.Random(1)
+
+
+def lie(method: str, result: Any) -> Any:
+    """Change an answer: a node, a code, or the names of accounts and slots."""
+    text = json.dumps(result)
+    if method == "debug_traceBlockByHash":
+        return json.loads(text.replace("a", "b"))
+    digits = [place for place, each in enumerate(text) if each in "0123456789abcdef"]
+    for place in _chance.sample(digits, min(3, len(digits))):
+        text = f"{text[:place]}{_chance.choice('123')}{text[place + 1 :]}"
+    return json.loads(text)
+
+
+def assert_proved_values_are_right() -> None:
+    """Compare each row of the checkpoint's block with the complete network's state."""
+    full = Network.objects.get(slug="full")
+    with importer_connection() as connection:
+        state = StoredState(connection, full.pk, CHECKPOINT)
+        accounts = connection.execute(
+            "SELECT address, nonce, balance, code_hash, storage_root"
+            " FROM nodeapi_accountversion JOIN networks_network AS n"
+            " ON n.id = network_id WHERE slug = %s AND block_number = %s",
+            (SLUG, CHECKPOINT),
+        ).fetchall()
+        slots = connection.execute(
+            "SELECT address, slot, value FROM nodeapi_storageversion"
+            " JOIN networks_network AS n ON n.id = network_id"
+            " WHERE slug = %s AND block_number = %s",
+            (SLUG, CHECKPOINT),
+        ).fetchall()
+        for address, *columns in accounts:
+            assert account_value(columns) == state.account(Address(address))
+        for address, slot, value in slots:
+            found = state.storage(Address(address), int.from_bytes(slot))
+            assert int.from_bytes(value) == found
+    assert accounts
+    assert slots
