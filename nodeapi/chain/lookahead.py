@@ -14,6 +14,7 @@ from evm import rlp
 from evm.blocks import Block, decode_block
 from evm.chain_config import UnsupportedFork
 from evm.errors import InvalidBlock
+from evm.proved_state import Keys
 from evm.rlp import RlpError
 from evm.transactions import CREATE_ADDRESS
 
@@ -56,6 +57,10 @@ class Lookahead:
         """Load the data that a block will probably read, unless it was prefetched."""
         if block is not self._block:
             state.fetch(self._guess.accounts(block), self._guess.slots(block))
+
+    def guess(self, block: Block) -> Keys:
+        """Return what a block will probably read."""
+        return Keys(self._guess.accounts(block), self._guess.slots(block))
 
     def prepare(self, raw: bytes | None, state: CachedState) -> None:
         """Start to prefetch the data of the next block.

@@ -35,8 +35,8 @@ class Prover(Protocol):
     All methods raise NoProof.
     """
 
-    def expect(self, block: Block) -> Keys:
-        """Return what a block on top of the head will probably read, as far as known."""
+    def expect(self, block: Block) -> Keys | None:
+        """Return what a block on top of the head will probably read, None if unknown."""
 
     def values(self, keys: Keys) -> None:
         """Store values, with the trie nodes that prove them."""

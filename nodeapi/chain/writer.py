@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -263,9 +264,14 @@ class ChainWriter:
 
     def _provide(self, block: Block, state: CachedState) -> None:
         """Load the data that a block will probably read."""
-        if self._prover is not None and isinstance(self._stored_state, SparseState):
-            self._stored_state.require(self._prover.expect(block))
-        self._lookahead.provide(block, state)
+        if self._prover is None or not isinstance(self._stored_state, SparseState):
+            self._lookahead.provide(block, state)
+            return
+        expected = self._prover.expect(block)
+        if expected is None:
+            expected = self._lookahead.guess(block)
+        with suppress(NoProof):  # what the block does read is asked for again
+            self._stored_state.require(expected)
 
     def _tags(self) -> Tags:
         return Tags.stored(self._connection, self._network_id)

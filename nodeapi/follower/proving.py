@@ -69,8 +69,8 @@ class FollowerProver:
         """The head's state as far as the block's witness proves it."""
         self._witness_rows: NodeRows = {}
 
-    def expect(self, block: Block) -> Keys:
-        """Return what a block on top of the head will probably read, as far as known.
+    def expect(self, block: Block) -> Keys | None:
+        """Return what a block on top of the head will probably read, None if unknown.
 
         A block's access list names everything (EIP-7928). Without one, a witness is
         read while much of the state is unknown, and otherwise a trace by an upstream,
@@ -88,9 +88,8 @@ class FollowerProver:
         if listed is not None:
             return listed
         if is_cold and self._read_witness():
-            return Keys()
-        traced = self._first(lambda client: prestate_keys(client, header.hash, limit))
-        return traced or Keys()
+            return Keys()  # its values are stored when they are read
+        return self._first(lambda client: prestate_keys(client, header.hash, limit))
 
     def values(self, keys: Keys) -> None:
         """Store values, with the trie nodes that prove them. Raises: NoProof."""

@@ -69,9 +69,16 @@ class RealBlock:
     """The fork's name in the data."""
 
 
+@cache
+def read(path: Path) -> dict[str, Any]:
+    """Return the content of a file."""
+    data: dict[str, Any] = json.loads(lzma.decompress(path.read_bytes()))
+    return data
+
+
 def load(path: Path) -> RealBlock:
     """Return the block of a file."""
-    data = json.loads(lzma.decompress(path.read_bytes()))
+    data = read(path)
     header = decode_header(bytes.fromhex(data["header"]))
     withdrawals = data["withdrawals"]
     block = Block(
@@ -95,10 +102,7 @@ def load(path: Path) -> RealBlock:
         )
         for depth in range(1, ANCESTORS_KEPT + 1)
     ]
-    codes = {
-        Hash32(bytes.fromhex(name)): bytes.fromhex(_codes()[name])
-        for name in data["codes"]
-    }
+    codes = codes_of(data)
     state: MemoryState | PastState
     if data["nodes"]:
         root = Hash32(bytes.fromhex(data["pre_state_root"]))
@@ -113,6 +117,14 @@ def load(path: Path) -> RealBlock:
     )
 
 
+def codes_of(data: dict[str, Any]) -> dict[Hash32, bytes]:
+    """Return the contract code that a block reads, by its hash."""
+    return {
+        Hash32(bytes.fromhex(name)): bytes.fromhex(_codes()[name])
+        for name in data["codes"]
+    }
+
+
 @cache
 def _codes() -> dict[str, str]:
     """Return all contract code by its hash, in hex."""
@@ -124,12 +136,18 @@ def _codes() -> dict[str, str]:
 
 @cache
 def _config(network: str) -> ChainConfig:
+    return ChainConfig.from_genesis(genesis_config(network))
+
+
+def genesis_config(network: str) -> dict[str, Any]:
+    """Return the genesis.json of a network, at least its config."""
     if network in PUBLIC_NETWORKS:
-        return ChainConfig.from_genesis(PUBLIC_NETWORKS[network].genesis())
+        genesis = PUBLIC_NETWORKS[network].genesis()
+        return {key: value for key, value in genesis.items() if key != "alloc"}
     assert network == "holesky"
     hoodi = PUBLIC_NETWORKS["hoodi"].genesis()["config"]
     common = {key: value for key, value in hoodi.items() if not key.endswith("Time")}
-    return ChainConfig.from_genesis({"config": {**common, **HOLESKY}})
+    return {"config": {**common, **HOLESKY}}
 
 
 def _int(value: int | str) -> int:

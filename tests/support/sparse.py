@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
+from threading import Event
 from typing import Any
 
 from django.db import connection
 from eth_typing import Address
 
 from networks.models import Network
+from nodeapi.chain.database import importer_connection
+from nodeapi.chain.importers import FollowingImporter
+from nodeapi.chain.networks import stored_config
+from nodeapi.follower.proving import FollowerProver
+from nodeapi.follower.thread import LoopThread
 from samples.builder import ChainBuilder
 from samples.schedules import from_genesis, make_genesis
 from tests.support.simulator import ALICE
+from tests.support.state_node import LocalClient
 
 WRITER, READER = Address(b"\xa1" * 20), Address(b"\xa2" * 20)
 PAIRS = 6
@@ -92,6 +101,38 @@ def grow(
                 chain.send(ALICE, Address(chance.choice(addresses)), value=7)
         chain.block(extra_data=b"%d" % seed)
     return chain
+
+
+class _Clients:
+    """The part of an upstream pool that a prover needs."""
+
+    def __init__(self, *clients: LocalClient) -> None:
+        self._clients = list(clients)
+
+    def clients(self, number: int) -> list[LocalClient]:
+        return self._clients
+
+    def blame_client(self, client: LocalClient, reason: str) -> None:
+        raise AssertionError(reason)
+
+
+@contextmanager
+def sparse_importer(
+    slug: str, methods: dict[str, Callable[..., Any]], lacks: Collection[str] = ()
+) -> Iterator[FollowingImporter]:
+    """Yield an importer into a sparse network.
+
+    methods: of its only upstream. lacks: those of them that it does not offer.
+    """
+    network = Network.objects.get(slug=slug)
+    offered = {name: each for name, each in methods.items() if name not in lacks}
+    pool: Any = _Clients(LocalClient(offered))
+    with importer_connection() as opened, LoopThread("upstreams") as thread:
+        prover = FollowerProver(opened, network.pk, thread, pool, Event())
+        config = stored_config(network.pk)
+        importer = FollowingImporter(opened, network.pk, config, prover=prover)
+        with closing(importer):
+            yield importer
 
 
 def forget_state(slug: str) -> None:
