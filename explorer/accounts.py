@@ -65,6 +65,8 @@ class Account:
     """The account whose code it executes (EIP-7702); else empty."""
     creation: str
     """Hash of the transaction that created the contract; empty if it is unknown."""
+    is_known: bool
+    """False for an account that was not fetched yet, since the network's checkpoint."""
 
     @property
     def kind(self) -> str:
@@ -98,6 +100,8 @@ class Page:
     lines: list[Appearance]
     older: str | None
     missing_below: int | None
+    first_executed: int | None
+    """Number of the first executed block, if the network started at a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,7 @@ def find_account(network: Network, address: bytes) -> Account:
         code_size=words.count(size, "byte"),
         delegate=checksummed(code[3:]) if is_delegating else "",
         creation=_creation(network, address) if code_hash else "",
+        is_known=found is not None or network.checkpoint_number is None,
     )
 
 
@@ -152,7 +157,9 @@ def transactions(network: Network, address: bytes, before: Cursor | None) -> Pag
     if len(found) > PAGE_SIZE:
         number, (_, index) = shown[-1]
         older = f"{number}-{index}"
-    return Page(lines, older, missing_below)
+    checkpoint = network.checkpoint_number
+    first_executed = None if checkpoint is None else checkpoint + 1
+    return Page(lines, older, missing_below, first_executed)
 
 
 def parse_cursor(text: str) -> Cursor:

@@ -98,6 +98,11 @@ MAX_UNPACKED_BYTES = 16 * 2**20
 """Limit of a decompressed record: about 40 000 calls or 100 000 slots, which take about
 100 MB as objects."""
 
+NOT_EXECUTED = (
+    "The network has started at a later block. This one was proved, not executed, so that "
+    "it has no trace."
+)
+
 _MAX_PAGES = 2
 """Pages whose records are in memory at the same time, in each process."""
 WAIT_SECONDS = 10.0
@@ -145,11 +150,16 @@ def room() -> Iterator[None]:
         _room.release()
 
 
-def shown_calls(recorded: RecordedTransaction, size: int, abis: Abis) -> Calls:
+def shown_calls(
+    recorded: RecordedTransaction, size: int, abis: Abis, *, is_executed: bool = True
+) -> Calls:
     """Return a transaction's calls for the page.
 
     size: bytes of callTracer's result. abis: the uploaded definitions, which are read.
+    is_executed: False for a block up to the checkpoint.
     """
+    if not is_executed:
+        return Calls(absence=NOT_EXECUTED)
     try:
         if size > MAX_UNPACKED_BYTES:
             raise TooLong
@@ -172,8 +182,12 @@ def shown_calls(recorded: RecordedTransaction, size: int, abis: Abis) -> Calls:
     )
 
 
-def shown_changes(recorded: RecordedTransaction) -> Changes:
-    """Return a transaction's state changes."""
+def shown_changes(
+    recorded: RecordedTransaction, *, is_executed: bool = True
+) -> Changes:
+    """Return a transaction's state changes. is_executed: as in `shown_calls`."""
+    if not is_executed:
+        return Changes(absence=NOT_EXECUTED)
     try:
         _check(recorded.details)
         _check(recorded.prestate)

@@ -196,6 +196,8 @@ def _transaction(
     data = found.input
     transfers = transfers_of(logs or ())
     abis.read(selectors_in(data) | topics_of(logs or ()))
+    checkpoint = network.checkpoint_number
+    is_executed = checkpoint is None or found.block.number > checkpoint
     context = {
         "network": network,
         "found": found.block,
@@ -214,10 +216,12 @@ def _transaction(
         "hidden_logs": max(0, len(logs or ()) - MAX_LOGS),
         "transfers": transfers.named(tokens_of(request, network, transfers.contracts)),
         "request_path": _request_path(request, network),
-        "calls": shown_calls(recorded, found.calls_size, abis)
+        "calls": shown_calls(recorded, found.calls_size, abis, is_executed=is_executed)
         if Tracer.CALL in tracers
         else None,
-        "changes": shown_changes(recorded) if Tracer.PRESTATE in tracers else None,
+        "changes": shown_changes(recorded, is_executed=is_executed)
+        if Tracer.PRESTATE in tracers
+        else None,
     }
     return render(request, "explore/transaction.html", context)
 

@@ -58,6 +58,8 @@ class UnknownBlock(RpcError):
 class HistoryPruned(RpcError):
     """Raised for what is not stored of blocks at or below a network's checkpoint.
 
+    oldest: number of the oldest block for which it is stored.
+
     Source of code and text: execution-apis, EIP-4444
     """
 
@@ -65,6 +67,9 @@ class HistoryPruned(RpcError):
     reason = "history_pruned"
     remedy = "Read newer blocks. eth_capabilities names the oldest ones."
     text = "pruned history unavailable"
+
+    def __init__(self, oldest: int) -> None:
+        super().__init__(oldestBlock=hex(oldest))
 
 
 class NotProved(RpcError):

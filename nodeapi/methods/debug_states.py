@@ -240,6 +240,7 @@ async def _modified(
             f"start block height ({start[0]}) must be less than end block height "
             f"({end[0]})"
         )
+    await context.store.require_state(context.network, start[1])
     return await run_task(
         context,
         "modified_accounts",

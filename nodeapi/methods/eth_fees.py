@@ -26,6 +26,7 @@ from nodeapi.schemas.values import (
     QUANTITY_OR_NULL,
     UNSIGNED,
 )
+from nodeapi.store.base import kept_from, require_stored
 
 BLOCK_COUNT: Schema = {"oneOf": [QUANTITY, UNSIGNED]}
 
@@ -187,7 +188,10 @@ async def get_fee_history(
         last = await _number(context, newest, head)
         if last > head:
             raise RequestBeyondHead(last, head)
+    require_stored(view, last)
     first = max(last - count + 1, 0)
+    if last:
+        first = max(first, kept_from(view))
     history = await context.store.fee_history(view, first, last, rewards_at)
     return NO_BLOCKS if history is None else history
 

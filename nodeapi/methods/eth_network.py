@@ -71,7 +71,14 @@ async def get_capabilities(context: Context) -> bytes:
     """
     head = await _header(context, "latest")
     kept = await context.store.kept_data(context.network.id)
-    oldest = {"logs": kept.oldest_logs, "stateproofs": kept.oldest_proof}
+    oldest = {
+        "state": kept.oldest_state,
+        "tx": kept.oldest_block,
+        "logs": kept.oldest_logs,
+        "receipts": kept.oldest_block,
+        "blocks": kept.oldest_block,
+        "stateproofs": kept.oldest_proof,
+    }
     windows = {"stateproofs": kept.proof_blocks}
     members = [
         b'"head":{"number":%b,"hash":%b}' % (quantity(head.number), data(head.hash))
@@ -79,7 +86,7 @@ async def get_capabilities(context: Context) -> bytes:
     for name, method in _KEPT_WITH.items():
         found = b'"disabled":true'
         if registry.find(method) is not None:
-            found = _kept_from(oldest.get(name, 0), windows.get(name))
+            found = _kept_from(oldest[name], windows.get(name))
         members.append(b'"%b":{%b}' % (name.encode(), found))
     return b"{" + b",".join(members) + b"}"
 

@@ -35,6 +35,11 @@ _CHEAP, _CHARGED, _FAILED = range(3)
 error object's code, message and data, behind the gas used."""
 _GAS = struct.Struct(">BQ")
 
+_EXECUTING_BLOCKS = frozenset(
+    {"block_access_list", "witness", "storage_range", "intermediate_roots"}
+)
+"""Tasks that execute their block again, and need the state before it."""
+
 _KEPT_BYTES = 2**18
 """Maximum size of a cached result."""
 
@@ -63,8 +68,26 @@ def run_task(
     is_cached: whether the outcome depends on block and arguments only, and is kept.
     timeout: seconds of execution; by default the setting for calls.
 
-    Fails with an RpcError, see `nodeapi.errors.execution`.
+    Fails with an RpcError, see `nodeapi.errors.execution`; with HistoryPruned if the state
+    can't be known.
     """
+    known = context.store.require_state(
+        context.network, block_hash, is_executed=task in _EXECUTING_BLOCKS
+    )
+    return known.then(
+        lambda _: _run(context, task, block_hash, arguments, digest, is_cached, timeout)
+    )
+
+
+def _run(
+    context: Context,
+    task: str,
+    block_hash: bytes,
+    arguments: Any,
+    digest: bytes | None,
+    is_cached: bool,
+    timeout: float | None,
+) -> Later[Answer]:
     network_id = context.network.id
     name: TaskName | None = None
     if is_cached:

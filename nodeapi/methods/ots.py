@@ -20,6 +20,7 @@ from jsonrpc.later import Later, if_found
 from jsonrpc.params import Param
 from jsonrpc.stream import Stream
 from nodeapi.encoding import LATEST, BlockReference, address, data, hash32
+from nodeapi.errors.blocks import HistoryPruned
 from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
@@ -140,11 +141,18 @@ def get_transaction_error(context: Context, transaction_hash: bytes) -> Later[An
     "is none.",
     credits=5,
 )
-def get_transaction_by_sender_and_nonce(
+async def get_transaction_by_sender_and_nonce(
     context: Context, sender: bytes, nonce: int
-) -> Later[bytes | None]:
-    """Return the hash of a canonical transaction."""
-    return context.store.sent_transaction(context.network.id, sender, nonce)
+) -> bytes | None:
+    """Return the hash of a canonical transaction. Raises: HistoryPruned."""
+    store, network_id = context.store, context.network.id
+    checkpoint = context.network.checkpoint_number
+    if checkpoint is not None:
+        block = BlockReference(number=checkpoint)
+        before = await store.account(network_id, sender, block)
+        if before is not None and nonce < before.nonce:
+            raise HistoryPruned(checkpoint + 1)
+    return await store.sent_transaction(network_id, sender, nonce)
 
 
 @registry.method(

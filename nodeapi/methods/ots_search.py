@@ -66,9 +66,9 @@ async def search_transactions_before(
     found = await store.appearances_before(network_id, account, until, size + 1)
     page, has_more = _page(found, size)
     places = [(block, index) for block in page for index in reversed(block.indexes)]
-    return await _transactions(
-        context, places, is_first=before == 0, is_last=not has_more
-    )
+    # Of the blocks up to a checkpoint it is not known whether the address appears there.
+    is_last = not has_more and context.network.checkpoint_number is None
+    return await _transactions(context, places, is_first=before == 0, is_last=is_last)
 
 
 @registry.method(

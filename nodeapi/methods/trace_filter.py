@@ -16,6 +16,7 @@ from jsonrpc.errors import InvalidParams
 from jsonrpc.params import Param
 from jsonrpc.text import kind
 from nodeapi.encoding import address
+from nodeapi.errors.blocks import HistoryPruned
 from nodeapi.go.decoding import Field, mismatch, struct
 from nodeapi.methods import traces
 from nodeapi.methods.block_numbers import block_number_of
@@ -124,6 +125,9 @@ async def trace_filter(context: Context, query: _Query) -> Answer:
         raise InvalidParams(
             f"Block range too large; currently limited to {MAX_BLOCKS} blocks"
         )
+    checkpoint = context.network.checkpoint_number
+    if checkpoint is not None and first <= checkpoint:
+        raise HistoryPruned(checkpoint + 1)
     block_hash = await store.canonical_hash(network_id, last)
     if block_hash is None:
         return b"[]"

@@ -76,8 +76,14 @@ def transaction_answer(
     Fails as `trace_transaction`.
     """
     place = context.store.find_transaction(context.network.id, transaction_hash)
-    answer = if_found(place, lambda found: _transaction(context, found, options))
-    return answer.then(_existing_transaction)
+
+    def answer(found: Place) -> MaybeAnswer:
+        executed = context.store.require_state(
+            context.network, found.block_hash, is_executed=True
+        )
+        return executed.then(lambda _: _transaction(context, found, options))
+
+    return if_found(place, answer).then(_existing_transaction)
 
 
 def require_tracers(context: Context, options: TraceOptions) -> None:
@@ -92,7 +98,19 @@ def require_tracers(context: Context, options: TraceOptions) -> None:
 def block_answer(
     context: Context, block_hash: bytes, options: TraceOptions
 ) -> MaybeAnswer:
-    """Return a block's result, or None if there is no such block."""
+    """Return a block's result, or None if there is no such block.
+
+    Fails with HistoryPruned if the block was not executed.
+    """
+    executed = context.store.require_state(
+        context.network, block_hash, is_executed=True
+    )
+    return executed.then(lambda _: _block_answer(context, block_hash, options))
+
+
+def _block_answer(
+    context: Context, block_hash: bytes, options: TraceOptions
+) -> MaybeAnswer:
     tracer, first, last = options.tracer, options.first, options.last
     store, network_id = context.store, context.network.id
     if not isinstance(tracer, NativeTracer):

@@ -15,7 +15,6 @@ from evm.world import EMPTY_CODE_HASH
 from jsonrpc.later import Later
 from networks.directory import NetworkView
 from nodeapi.encoding import BlockReference
-from nodeapi.errors.blocks import HistoryPruned
 from nodeapi.store import queries
 from nodeapi.store.base import Reads, Sources, existing, whole_row
 from nodeapi.store.codes import Codes
@@ -200,7 +199,7 @@ class AccountReads(Reads):
         if row is None or not read_bool(is_canonical or b""):
             raise Unavailable("the chain was reorganised")
         if not read_bool(is_since or b""):
-            raise HistoryPruned
+            raise self.state_pruned(cache_key[1])
         if is_known is None:
             raise UnknownValues(Keys(accounts={Address(cache_key[3])}))
         return self._keep_packed(cache_key, _packed(*account))

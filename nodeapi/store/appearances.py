@@ -10,6 +10,7 @@ from functools import partial
 from evm.tracers.parties import CREATED
 from jsonrpc.later import Later
 from nodeapi.chain.appearances import read_places
+from nodeapi.errors.blocks import HistoryPruned
 from nodeapi.errors.traces import AddressesNotIndexed
 from nodeapi.store.base import Reads
 from nodeapi.store.transactions import Place
@@ -129,11 +130,13 @@ class AppearanceReads(Reads):
         limit: maximum number of blocks. The newest block is the first.
 
         Fails with AddressesNotIndexed if older blocks would have to be searched that are not
-        indexed.
+        indexed. If they were not executed, it fails with HistoryPruned unless a block is
+        found.
         """
         parameters = [int8(network_id), address, int8(number), int8(limit)]
         rows = self._connections.fetch(_BEFORE, parameters)
-        return Later.from_future(rows).then(partial(_found_before, limit))
+        first = self._first_executed(network_id)
+        return Later.from_future(rows).then(partial(_found_before, first, limit))
 
     def appearances_after(
         self, network_id: int, address: bytes, number: int, limit: int
@@ -142,24 +145,42 @@ class AppearanceReads(Reads):
 
         limit: maximum number of blocks. The oldest block is the first.
 
-        Fails with AddressesNotIndexed if blocks above the number are not indexed.
+        Fails with AddressesNotIndexed if blocks above the number are not indexed, and with
+        HistoryPruned if they were not executed.
         """
         parameters = [int8(network_id), address, int8(number), int8(limit)]
         rows = self._connections.fetch(_AFTER, parameters)
-        return Later.from_future(rows).then(partial(_found_after, number))
+        first = self._first_executed(network_id)
+        return Later.from_future(rows).then(partial(_found_after, first, number))
 
     def contract_creation(self, network_id: int, address: bytes) -> Later[Place | None]:
         """Return the newest transaction that created a contract, or None.
 
-        Fails with AddressesNotIndexed if it may be in a block that is not indexed.
+        Fails with AddressesNotIndexed if it may be in a block that is not indexed, and with
+        HistoryPruned if it may be in one that was not executed.
         """
         rows = self._connections.fetch(_CREATION, [int8(network_id), address])
-        return Later.from_future(rows).then(_creation)
+        first = self._first_executed(network_id)
+        return Later.from_future(rows).then(partial(_creation, first))
+
+    def _first_executed(self, network_id: int) -> int:
+        """Return the number of the first block that is indexed because it was executed.
+
+        0 for a network that started at block 0.
+        """
+        view = self._directory.get(network_id)
+        if view is None or view.checkpoint_number is None:
+            return 0
+        return view.checkpoint_number + 1
 
     def sent_transaction(
         self, network_id: int, sender: bytes, nonce: int
     ) -> Later[bytes | None]:
-        """Return the hash of the canonical transaction with a sender and nonce."""
+        """Return the hash of the canonical transaction with a sender and nonce.
+
+        If the network started at a checkpoint, the account has to be known there, with a
+        nonce that is not higher.
+        """
         if nonce > _MAX_NONCE:
             return Later(None)
         text = b'"from":"0x%b","to"' % sender.hex().encode()
@@ -182,27 +203,37 @@ def _blocks(row: Row) -> list[BlockAppearances]:
     ]
 
 
-def _found_before(limit: int, rows: Sequence[Row]) -> list[BlockAppearances]:
+def _found_before(
+    first: int, limit: int, rows: Sequence[Row]
+) -> list[BlockAppearances]:
     blocks, missing_below = _blocks(rows[0]), _missing_below(rows[0])
     is_complete = len(blocks) == limit and blocks[-1].number >= missing_below
     if missing_below and not is_complete:
         raise AddressesNotIndexed(missing_below)
+    if first and not blocks:
+        raise HistoryPruned(first)
     return blocks
 
 
-def _found_after(number: int, rows: Sequence[Row]) -> list[BlockAppearances]:
+def _found_after(
+    first: int, number: int, rows: Sequence[Row]
+) -> list[BlockAppearances]:
     missing_below = _missing_below(rows[0])
     if number + 1 < missing_below:
         raise AddressesNotIndexed(missing_below)
+    if number + 1 < first:
+        raise HistoryPruned(first)
     return _blocks(rows[0])
 
 
-def _creation(rows: Sequence[Row]) -> Place | None:
+def _creation(first: int, rows: Sequence[Row]) -> Place | None:
     row = rows[0]
     block_hash, number, places = row[1:]
     if block_hash is None:
         if missing_below := _missing_below(row):
             raise AddressesNotIndexed(missing_below)
+        if first:
+            raise HistoryPruned(first)
         return None
     created = [index for index, roles in read_places(places or b"") if roles & CREATED]
     return Place(block_hash, read_int8(number or b""), created[-1])

@@ -14,6 +14,7 @@ from nodeapi.encoding import BlockReference
 from nodeapi.errors.blocks import (
     HeaderForHashNotFound,
     HeaderNotFound,
+    HistoryPruned,
     NotCanonical,
     TaggedBlockNotFound,
 )
@@ -204,19 +205,37 @@ class Reads:
             raise Unavailable("the network was removed")
         return view.checkpoint_number is not None
 
+    def state_pruned(self, network_id: int) -> HistoryPruned:
+        """Return the error for the state of a block below the checkpoint."""
+        view = self._directory.get(network_id)
+        return HistoryPruned((view and view.checkpoint_number) or 0)
+
     def _if_reached(
         self, view: NetworkView, number: int, read: Callable[[], Later[T]]
     ) -> Later[T | None]:
         """Read a canonical block by its number; None if the chain is shorter.
 
-        A number above the view's head is compared with the head in the database: another
+        Fails with HistoryPruned if the block is below the oldest stored one. A number above the view's head is compared with the head in the database: another
         process may have announced a newer head a moment before this one.
         """
         if _has(view, number):
+            require_stored(view, number)
             return read()
         return self._directory.reread(view.id).then(
             lambda newest: read() if _has(newest, number) else DONE
         )
+
+
+def kept_from(view: NetworkView) -> int:
+    """Return the number of the oldest block from which on all blocks are stored."""
+    oldest = view.oldest_number or 0
+    return 0 if oldest == 1 else oldest  # block 0 is stored as well
+
+
+def require_stored(view: NetworkView, number: int) -> None:
+    """Raise HistoryPruned if a canonical block is below the oldest stored one."""
+    if 0 < number < (view.oldest_number or 0):
+        raise HistoryPruned(view.oldest_number or 0)
 
 
 def _on_branch(

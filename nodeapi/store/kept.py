@@ -1,13 +1,17 @@
-"""Reads of the oldest blocks with logs and proofs, for eth_capabilities."""
+"""Reads of the oldest blocks with each kind of data, and checks of blocks against them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from evm.headers import Header
 from evm.state_trie import STATE_OWNER
+from jsonrpc.later import DONE, Later
 from networks.directory import NetworkView
+from nodeapi.errors.blocks import HistoryPruned
 from nodeapi.results import proofs
-from nodeapi.store.base import Reads, Sources
+from nodeapi.store.base import Sources, kept_from
+from nodeapi.store.fees import HeaderReads
 from nodeapi.store.head_values import HeadValues
 from postgres.errors import Unavailable
 from postgres.statement import BYTEA, INT8, Statement, int8, read_int8
@@ -51,18 +55,22 @@ from which on more accounts than the limit have changed, and the number of all c
 class KeptData:
     """The oldest blocks with certain data, by number.
 
+    oldest_block: this block and all later ones are stored.
     oldest_logs: the logs of this block and of all later ones are indexed.
+    oldest_state: from this block on, the state is known, or can be fetched with proofs.
     oldest_proof: eth_getProof works for this block and all later ones.
     proof_blocks: number of blocks below the head for which former trie nodes are kept;
         None: there is no such limit, because none or all are kept.
     """
 
+    oldest_block: int
     oldest_logs: int
+    oldest_state: int
     oldest_proof: int
     proof_blocks: int | None
 
 
-class KeptReads(Reads):
+class KeptReads(HeaderReads):
     """Reads of the oldest blocks with certain data. All fail with Unavailable."""
 
     def __init__(self, sources: Sources) -> None:
@@ -71,9 +79,34 @@ class KeptReads(Reads):
             sources.directory, self._read_oldest_computed
         )
 
+    def require_state(
+        self, network: NetworkView, block_hash: bytes, *, is_executed: bool = False
+    ) -> Later[None]:
+        """Check that the state after a block can be known.
+
+        is_executed: whether the block has to be executed here, as for its trace, so that
+            the state before it is needed as well.
+
+        Fails with HistoryPruned. An unknown block is accepted, and so is block 0 if it has
+        to be executed, because that is refused anyway.
+        """
+        if network.checkpoint_number is None or not block_hash:
+            return DONE
+        oldest = network.checkpoint_number + is_executed
+
+        def check(header: Header | None) -> None:
+            if header is None or header.number >= oldest:
+                return
+            if header.number or not is_executed:
+                raise HistoryPruned(oldest)
+
+        return self.header(network.id, block_hash).then(check)
+
     async def kept_data(self, network_id: int) -> KeptData:
-        """Return the oldest blocks for which a network has logs and proofs."""
-        head = await self.head_number(network_id)
+        """Return the oldest blocks for which a network has each kind of data."""
+        view = await self.head(network_id)
+        head = view.head_number or 0
+        oldest, checkpoint = kept_from(view), view.checkpoint_number or 0
         rows = await self._connections.fetch(_KEPT, [int8(network_id), STATE_OWNER])
         if not rows:
             raise Unavailable("the network was removed")
@@ -84,8 +117,10 @@ class KeptReads(Reads):
         if version is not None:
             oldest_proof = min(oldest_proof, max(version - 1, 0))
         return KeptData(
-            oldest_logs=min(missing_below or 0, head),
-            oldest_proof=oldest_proof,
+            oldest_block=oldest,
+            oldest_logs=max(min(missing_below or 0, head), oldest),
+            oldest_state=checkpoint,
+            oldest_proof=max(oldest_proof, checkpoint),
             proof_blocks=keep_proofs or None,
         )
 

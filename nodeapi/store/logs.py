@@ -30,7 +30,7 @@ from nodeapi.logs.keys import MAX_TOPICS, POSITION_BITS, event_key, key
 from nodeapi.results.answers import Answer
 from nodeapi.results.spool import Spool
 from nodeapi.store import log_queries
-from nodeapi.store.base import Sources, tagged_hash
+from nodeapi.store.base import Sources, require_stored, tagged_hash
 from nodeapi.store.trace_streams import GROUP_BYTES, GROUP_TRANSACTIONS
 from nodeapi.store.traces import SHORT_BYTES
 from nodeapi.store.transactions import (
@@ -156,8 +156,9 @@ class LogReads(TransactionReads):
 
         first, last: numbers or tags other than `pending`.
 
-        Raises: InvalidParams if the range is empty or exceeds the chain;
-            TaggedHeaderNotFound; Unavailable if the network has no blocks.
+        Raises: InvalidParams if the range is empty or exceeds the chain; HistoryPruned if
+            it begins below the oldest stored block; TaggedHeaderNotFound; Unavailable if
+            the network has no blocks.
         """
         view = await self._directory.current(network_id)
         numbers = [n for n in (first, last) if isinstance(n, int)]
@@ -173,6 +174,9 @@ class LogReads(TransactionReads):
             raise InvalidParams("invalid block range params")
         if end > view.head_number:
             raise InvalidParams("block range extends beyond current head block")
+        if start == end == 0:
+            return start, end
+        require_stored(view, max(start, 1))
         return start, end
 
     async def _number_in(self, view: NetworkView, block: int | str) -> int:

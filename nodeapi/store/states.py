@@ -16,7 +16,6 @@ from networks.directory import NetworkView
 from nodeapi.encoding import BlockReference
 from nodeapi.errors.blocks import (
     HeaderForHashNotFound,
-    HistoryPruned,
     NotCanonical,
 )
 from nodeapi.store import queries
@@ -212,7 +211,7 @@ class StateReads(Reads):
         _, _, _, address, slot = cache_key
         is_known, storage_root, is_since = existing(row)
         if not read_bool(is_since or b""):
-            raise HistoryPruned
+            raise self.state_pruned(cache_key[1])
         key = Address(address)
         if is_known is None:
             raise UnknownValues(Keys({key}, {(key, slot)}))

@@ -80,7 +80,7 @@ def test_oldest_proof_is_the_oldest_that_can_be_computed(
     proven = [n for n in range(HEAD + 1) if is_proven(network, n, max_changes)]
     assert proven == list(range(proven[0], HEAD + 1))
     with serving() as running:
-        assert kept_data(running, network) == KeptData(0, proven[0], None)
+        assert kept_data(running, network) == KeptData(0, 0, 0, proven[0], None)
 
 
 @pytest.mark.parametrize("keep_proofs", ["all", 64])
@@ -92,7 +92,7 @@ def test_kept_nodes_prove_older_blocks(
     assert [is_proven(network, number, 0) for number in (1, 2)] == [False, True]
     window = None if keep_proofs == "all" else keep_proofs
     with serving() as running:
-        assert kept_data(running, network) == KeptData(0, 2, window)
+        assert kept_data(running, network) == KeptData(0, 0, 0, 2, window)
 
 
 def test_capabilities_name_the_oldest_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
