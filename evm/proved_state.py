@@ -77,6 +77,8 @@ class ProvedState:
         self._nodes = nodes
         self._codes = codes
         self._accounts: dict[Address, AccountValue | None] = {}
+        self._owners: dict[Hash32, Address] = {}
+        """Hash of a code → an account that has it."""
 
     def account(self, address: Address) -> AccountValue | None:
         """Return an account, or None if it is proved that it does not exist."""
@@ -85,6 +87,8 @@ class ProvedState:
         proof = self._nodes.prove(self._root, address_key(address))
         leaf = _value(proof, Keys(accounts={address}))
         account = self._accounts[address] = decode_account_leaf(leaf) if leaf else None
+        if account is not None:
+            self._owners.setdefault(account.code_hash, address)
         return account
 
     def storage(self, address: Address, slot: int) -> int:
@@ -125,10 +129,14 @@ class ProvedState:
         raise NotImplementedError("the slots of a sparse state can't be enumerated")
 
     def code(self, code_hash: Hash32) -> bytes:
-        """Return the contract code with this hash."""
+        """Return the contract code with this hash, of an account that has been read.
+
+        Raises: UnknownValues with the account if its code is unknown. Its own proof may not
+            have been sent: a leaf is also part of the proof that another key is absent.
+        """
         code = self._codes.get(code_hash)
         if code is None:
-            raise LookupError(f"no code with hash 0x{code_hash.hex()}")
+            raise UnknownValues(Keys(accounts={self._owners[code_hash]}))
         return code
 
 

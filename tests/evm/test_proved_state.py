@@ -119,8 +119,12 @@ def test_what_is_not_proved_is_raised_and_never_zero() -> None:
             read()
         assert caught.value.keys == keys
     assert str(UnknownValues(all_keys())).startswith(f"{len(all_keys())} values")
-    with pytest.raises(LookupError, match="no code with hash 0x"):
-        with_account.code(Hash32(bytes(32)))
+    account = with_account.account(contract(0))
+    assert account == STATE.account(contract(0))
+    assert account is not None
+    with pytest.raises(UnknownValues) as caught:
+        with_account.code(account.code_hash)
+    assert caught.value.keys == Keys({contract(0)})
     with pytest.raises(NotImplementedError):
         with_account.live_slots(contract(0))
 

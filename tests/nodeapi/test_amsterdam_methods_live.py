@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,22 +15,31 @@ from typing import Any
 import pytest
 
 from evm import rlp
+from evm.blocks import decode_block
 from evm.signatures import keccak
 from nodeapi.chain.sources import BlockFile
 from nodeapi.models import Block, BlockAccessList
+from nodeapi.upstreams.client import UpstreamClient
 from tests.support import amsterdam, chains
-from tests.support.live import Api, live_service, request
+from tests.support.live import Api, Live, live_service, request
+from tests.support.proving import ProvingChecks
 
 HEAD = 34
 VECTORS = Path(__file__).parents[1] / "vectors" / "filled_transactions" / "geth.jsonl"
 
 
 @pytest.fixture(scope="module")
-def api(module_db: None) -> Iterator[Api]:
+def live(module_db: None) -> Iterator[Live]:
     with BlockFile(amsterdam.chain_file()).open() as blocks:
         chains.import_blocks("amsterdam", amsterdam.genesis(), blocks)
     BlockAccessList.objects.filter(block__number__in=[1, 6]).delete()
-    with live_service() as live, live.api(key=live.new_key()) as api:
+    with live_service() as live:
+        yield live
+
+
+@pytest.fixture(scope="module")
+def api(live: Live) -> Iterator[Api]:
+    with live.api(key=live.new_key()) as api:
         yield api
 
 
@@ -67,6 +78,26 @@ def encoded(accounts: list[dict[str, Any]]) -> bytes:
             for one in accounts
         ]
     )
+
+
+def test_other_nodes_can_execute_blocks_with_what_ours_sends(live: Live) -> None:
+    with BlockFile(amsterdam.chain_file()).open() as raw_blocks:
+        blocks = list(map(decode_block, raw_blocks))
+    url = f"{live.base_url}/v3/{live.new_key(may_trace=True)}"
+    traced = (2, 8)
+
+    async def scenario() -> Counter[str]:
+        async with UpstreamClient(url) as client:
+            checks = ProvingChecks(client, amsterdam.genesis(), blocks)
+            for number in (*range(1, 7), *range(8, HEAD + 1, 5)):
+                await checks.check(number, has_list=number not in traced)
+            return checks.counts
+
+    counts = asyncio.run(scenario())
+    assert counts["lists"] == 10
+    assert counts["receipts"] > 50
+    assert counts["slots of calls"] > 0
+    assert {block.header.slot_number is None for block in blocks[:6]} == {True, False}
 
 
 def test_lists_have_the_hash_of_the_header(api: Api) -> None:
