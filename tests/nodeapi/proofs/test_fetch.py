@@ -11,10 +11,13 @@ from typing import Any
 import orjson
 from eth_typing import Address, Hash32
 
-from evm.proved_state import Keys, ProvedValues
+from evm.proof_nodes import ProofNodes
+from evm.proved_state import Keys, ProvedState, ProvedValues
 from evm.world import EMPTY_CODE_HASH
+from nodeapi.chain.memory_state import MemoryState
 from nodeapi.proofs.fetch import Fetched, fetch
 from nodeapi.proofs.values import Anchor, NoProof
+from nodeapi.upstreams import state
 from nodeapi.upstreams.client import UpstreamClient
 from nodeapi.upstreams.errors import UpstreamError, UpstreamUnavailable
 from tests.support.state_node import (
@@ -84,13 +87,13 @@ def check(outcome: Outcome, keys: Keys) -> None:
     assert outcome.fetched.values.slots.keys() == keys.slots
 
 
-def check_values(values: ProvedValues) -> None:
+def check_values(values: ProvedValues, wanted: MemoryState = STATE) -> None:
     for address, account in values.accounts.items():
-        assert account == STATE.account(address)
+        assert account == wanted.account(address)
         if account is not None and account.code_hash != EMPTY_CODE_HASH:
-            assert values.codes[account.code_hash] == STATE.code(account.code_hash)
+            assert values.codes[account.code_hash] == wanted.code(account.code_hash)
     for key, value in values.slots.items():
-        assert value == STATE.storage(*key)
+        assert value == wanted.storage(*key)
 
 
 def honest() -> LocalClient:
@@ -273,7 +276,7 @@ def mutate(result: Any, chance: random.Random) -> Any:
         elif kind == 4 and inside is not holder:  # omitted
             del inside[at]
         else:
-            inside[at] = chance.choice(WRONG)
+            inside[at] = copied(chance.choice(WRONG))
     return holder[0]
 
 
@@ -343,3 +346,36 @@ def test_an_honest_upstream_after_liars_proves_everything() -> None:
         keys = some_keys(random.Random(seed % 20), 2)
         clients = [*(Lying(seed + place) for place in range(3)), honest()]
         check(run(clients, keys), keys)
+
+
+def test_nothing_false_follows_from_a_witness() -> None:
+    small = StateNode(make_state(accounts=30, slots=20))
+    truth = orjson.dumps(small.methods["debug_executionWitness"](hex(NUMBER)))
+    slots = {(contract(0), slot) for slot in small.state.slots[contract(0)]}
+    keys = Keys({*small.state.accounts, ABSENT}, {*slots, (contract(0), 10**9)})
+
+    async def scenario() -> tuple[int, int]:
+        proved = unknown = 0
+        for seed in range(SEEDS):
+            chance = random.Random(seed)
+
+            def change(_: str, result: Any, chance: random.Random = chance) -> Any:
+                return mutate(result, chance)
+
+            methods = {"debug_executionWitness": lambda _: orjson.loads(truth)}
+            client = LocalClient(methods, change)
+            try:
+                material = await state.witness(client, NUMBER, BLOCK_HASH)
+            except (UpstreamError, UpstreamUnavailable):
+                continue
+            nodes = ProofNodes(material.nodes)
+            found = ProvedState(small.anchor.state_root, nodes, material.codes)
+            values, missing = found.values(keys)
+            check_values(values, small.state)
+            proved += not missing
+            unknown += bool(missing)
+        return proved, unknown
+
+    proved, unknown = asyncio.run(scenario())
+    assert proved > SEEDS // 10
+    assert unknown > SEEDS // 10
