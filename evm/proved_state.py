@@ -53,6 +53,13 @@ class UnknownValues(Exception):
         return f"{len(self.keys)} values of the state are unknown"
 
 
+class NotEnumerable(Exception):
+    """Raised for the slots of an account, which proofs can't enumerate."""
+
+    def __init__(self) -> None:
+        super().__init__("the slots of a sparse state can't be enumerated")
+
+
 @dataclass(slots=True)
 class ProvedValues:
     """Values of a state that were proved. None: there is no such account."""
@@ -122,11 +129,8 @@ class ProvedState:
         return values, unknown
 
     def live_slots(self, address: Address) -> Iterable[int]:
-        """Raise NotImplementedError: proofs can't enumerate the slots of an account.
-
-        Nothing asks for them since EIP-6780 (Cancun).
-        """
-        raise NotImplementedError("the slots of a sparse state can't be enumerated")
+        """Raise NotEnumerable. Nothing asks for the slots since EIP-6780 (Cancun)."""
+        raise NotEnumerable
 
     def code(self, code_hash: Hash32) -> bytes:
         """Return the contract code with this hash, of an account that has been read.

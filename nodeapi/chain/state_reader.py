@@ -11,9 +11,10 @@ from lru import LRU
 
 from evm.changed_state import ChangedState
 from evm.changes import AccountValue, Changes
-from evm.proved_state import Keys, UnknownValues
+from evm.proved_state import Keys, NotEnumerable, UnknownValues
 from evm.trie_nodes import EMPTY_ROOT
 from evm.world import EMPTY_CODE_HASH
+from nodeapi.errors.blocks import HistoryPruned
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -71,7 +72,8 @@ class StoredState:
 
     A network that started at block 0 has a row for each value that is not zero. The state
     of one that started at a checkpoint is sparse: rows of the checkpoint's block hold what
-    was proved, zeros and absent accounts as well, and any other value is unknown.
+    was proved, zeros and absent accounts as well, and any other value is unknown. Below it,
+    each read raises HistoryPruned.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class StoredState:
         ).fetchone()
         if row is None:
             if self.checkpoint is not None:
+                self._require_since(self.checkpoint)
                 raise UnknownValues(Keys(accounts={address}))
             return None
         return account_value(row)
@@ -159,6 +162,7 @@ class StoredState:
             if is_known is None:
                 missing.add(address)
         if missing and self.checkpoint is not None:
+            self._require_since(self.checkpoint)
             raise UnknownValues(Keys(accounts=missing))
         return accounts
 
@@ -182,21 +186,31 @@ class StoredState:
 
         Raises: UnknownValues for the others.
         """
-        checkpoint = self.checkpoint
-        if checkpoint is None:
+        if self.checkpoint is None:
             return
-        proved = self._ask(
-            _ACCOUNTS,
-            (list({address for address, _ in keys}), self._network_id, checkpoint),
-        )
-        roots = {
-            address: None if is_known is None else storage_root or EMPTY_ROOT
-            for address, is_known, _, _, _, storage_root in proved
-        }
+        roots = self._roots({address for address, _ in keys})
         unknown = {key for key in keys if roots[key[0]] != EMPTY_ROOT}
         if unknown:
             accounts = {address for address, _ in unknown if roots[address] is None}
             raise UnknownValues(Keys(accounts, unknown))
+
+    def _roots(self, addresses: Collection[Address]) -> dict[Address, bytes | None]:
+        """Return storage roots at the checkpoint. None: the account is unknown there.
+
+        Raises: HistoryPruned for a state below the checkpoint.
+        """
+        assert self.checkpoint is not None
+        self._require_since(self.checkpoint)
+        keys = list(addresses), self._network_id, self.checkpoint
+        return {
+            address: None if is_known is None else storage_root or EMPTY_ROOT
+            for address, is_known, _, _, _, storage_root in self._ask(_ACCOUNTS, keys)
+        }
+
+    def _require_since(self, checkpoint: int) -> None:
+        """Raise HistoryPruned for a state below the checkpoint."""
+        if self._number < checkpoint:
+            raise HistoryPruned
 
     def _ask(self, query: LiteralString, keys: Sequence[Any]) -> Iterable[Any]:
         return self._connection.execute(query, keys, binary=True, prepare=True)
@@ -215,11 +229,13 @@ class StoredState:
     def live_slots(self, address: Address) -> Iterable[int]:
         """Return the slots of an account that are not zero.
 
-        Raises: NotImplementedError for a sparse state. Nothing asks for them there since
-            EIP-6780 (Cancun), unless the account had no storage at all.
+        Raises: NotEnumerable for a sparse state, unless the account had no storage at the
+            checkpoint. Nothing else asks for them there since EIP-6780 (Cancun).
         """
-        if self.checkpoint is not None:
-            raise NotImplementedError("the slots of a sparse state can't be enumerated")
+        if self.checkpoint is not None and self._roots([address]) != {
+            address: EMPTY_ROOT
+        }:
+            raise NotEnumerable
         rows = self._connection.execute(
             "SELECT DISTINCT ON (slot) slot, value FROM nodeapi_storageversion"
             " WHERE network_id = %b AND address = %b AND block_number <= %b"

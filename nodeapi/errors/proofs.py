@@ -30,6 +30,20 @@ class TooManyUnknownValues(RpcError):
         )
 
 
+class SlotsNotEnumerable(RpcError):
+    """Raised when all slots of an account are needed, and only single ones can be proved.
+
+    The network started at a checkpoint, and the account had storage there.
+    """
+
+    reason = "slots_not_enumerable"
+    remedy = "Read single slots with eth_getStorageAt or eth_getStorageValues."
+    text = (
+        "the slots of this account can't be listed, because the network started at a "
+        "checkpoint"
+    )
+
+
 class TooManyRounds(RpcError):
     """Raised when a call still needs unknown values after it was repeated many times.
 

@@ -9,7 +9,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from jsonrpc.errors import InvalidParams
+from eth_typing import Address
+
+from evm.proved_state import Keys
+from evm.state_trie import address_key, slot_key
+from jsonrpc.errors import InvalidParams, ServiceUnavailable
 from jsonrpc.later import Later
 from jsonrpc.params import Param
 from jsonrpc.text import kind
@@ -19,11 +23,13 @@ from nodeapi.encoding import (
     storage_key,
     text,
 )
+from nodeapi.errors.blocks import NotProved
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.eth_state import STATE_BLOCK
 from nodeapi.methods.execution import run_task
 from nodeapi.results.answers import Answer
+from nodeapi.results.proofs import proof_document, storage_root
 from nodeapi.schemas.building import named
 from nodeapi.schemas.state import PROOF, STORAGE_KEYS
 from nodeapi.schemas.values import ADDRESS
@@ -107,5 +113,42 @@ def _compute(
 ) -> Later[Answer]:
     if short is not None:
         return Later(short)
+    if context.network.checkpoint_number is not None:
+        return Later.from_coroutine(
+            _fetch(context, Address(account), names, block_hash)
+        )
+    return _compute_here(context, account, names, block_hash)
+
+
+async def _fetch(
+    context: Context, account: Address, names: tuple[str, ...], block_hash: bytes
+) -> Answer:
+    """Return a proof of a sparse network, with nodes that an upstream sends.
+
+    If no upstream has them, they may be stored, perhaps after the undoing of changes.
+
+    Raises: NotProved, TooManyUnknownValues.
+    """
+    numbers = [int(name, 16) for name in names]
+    keys = Keys({account}, {(account, slot) for slot in numbers})
+    if context.values is None:
+        raise ServiceUnavailable
+    try:
+        anchor, fetched = await context.values.nodes_at(
+            context.network, block_hash, keys, context.customer
+        )
+    except NotProved:
+        return await _compute_here(context, account, names, block_hash)
+    nodes = fetched.nodes
+    proof = nodes.prove(anchor.state_root, address_key(account))
+    root = storage_root(proof)
+    slots = [nodes.prove(root, slot_key(slot)) for slot in numbers]
+    return proof_document(account, proof, names, slots)
+
+
+def _compute_here(
+    context: Context, account: bytes, names: tuple[str, ...], block_hash: bytes
+) -> Later[Answer]:
+    """Compute a proof in a worker process."""
     arguments = {"address": f"0x{account.hex()}", "keys": list(names)}
     return run_task(context, "proof", block_hash, arguments, timeout=TIMEOUT_SECONDS)

@@ -14,10 +14,12 @@ from typing import Any
 import orjson
 from django.conf import settings
 
+from evm.proved_state import UnknownValues
 from jsonrpc.errors import ServiceUnavailable
 from jsonrpc.later import Later
 from nodeapi.errors.execution import ExecutionFailed, TaskResultTooLarge, TaskTimeout
 from nodeapi.methods.context import Context
+from nodeapi.proofs.unknown import UnknownInCall
 from nodeapi.results.answers import Answer
 from nodeapi.store import TaskName
 from nodeapi.tracing.answers import TaskAnswer
@@ -69,7 +71,7 @@ def run_task(
     timeout: seconds of execution; by default the setting for calls.
 
     Fails with an RpcError, see `nodeapi.errors.execution`; with HistoryPruned if the state
-    can't be known.
+    can't be known, and with UnknownValues if a part of it is unknown.
     """
     known = context.store.require_state(
         context.network, block_hash, is_executed=task in _EXECUTING_BLOCKS
@@ -113,7 +115,20 @@ def _run(
         request=context.turn if timeout is not None else None,
         spent=context.charge_time,
     )
+    if context.network.checkpoint_number is not None and "call" in arguments:
+        call = arguments["call"]
+        answer = answer.handle(partial(_naming_call, call, block_hash))
     return answer.handle(partial(_keep, context, name))
+
+
+def _naming_call(
+    call: Any, block_hash: bytes, answer: Later[TaskAnswer]
+) -> Later[TaskAnswer]:
+    """Add the call to the error that it has read unknown values."""
+    error = answer.error
+    if isinstance(error, UnknownValues):
+        return Later.failed(UnknownInCall(error.keys, call, block_hash))
+    return answer
 
 
 def digest_of(arguments: Any) -> bytes:

@@ -23,7 +23,7 @@ from eth_typing import Address, Hash32
 from evm.proved_state import Keys, Slot
 from jsonrpc.errors import ServiceUnavailable
 from jsonrpc.turns import FairQueue
-from nodeapi.errors.blocks import NotProved
+from nodeapi.errors.blocks import HistoryPruned, NotProved
 from nodeapi.errors.proofs import TooManyUnknownValues
 from nodeapi.proofs.fetch import Fetched, fetch
 from nodeapi.proofs.values import Anchor, NoProof
@@ -170,12 +170,13 @@ class ValueReader:
     ) -> tuple[Anchor, Fetched]:
         """Return the trie nodes that prove keys in the state after a stored block.
 
-        Raises: NotProved; TooManyUnknownValues; Unavailable.
+        Raises: HistoryPruned for a block below the checkpoint; NotProved;
+            TooManyUnknownValues; Unavailable.
         """
         self._admit(customer, len(keys))
         rows = await self._connections.fetch(_AT_HASH, [int8(network.id), block_hash])
         if not rows:
-            raise NotProved
+            raise HistoryPruned
         anchor = _anchor(rows[0])
         try:
             async with asyncio.timeout(FETCH_SECONDS):

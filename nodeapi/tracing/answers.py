@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from evm.proved_state import UnknownValues
 from jsonrpc.errors import InternalError, RpcError, ServiceUnavailable
 from jsonrpc.stream import Stream
 from nodeapi.errors.execution import (
@@ -147,8 +148,10 @@ def weight_of(name: bytes) -> int:
 
 def failure_of(
     kind: bytes, rest: bytes, gas_used: int, timeout: float, limit: int
-) -> RpcError:
+) -> RpcError | UnknownValues:
     """Return the error of a task's outcome. limit: of results, in bytes."""
+    if kind == wire.UNKNOWN:
+        return UnknownValues(wire.decode_keys(rest))
     if kind == wire.FAILED:
         code, message, data, is_lasting = orjson.loads(rest)
         return ExecutionFailed(code, message, data, gas_used, is_lasting=is_lasting)

@@ -102,6 +102,11 @@ class TaskContext:
         return self._states.config(self.connection, self.network_id)
 
     @property
+    def checkpoint(self) -> int | None:
+        """Number of the block at which the network started, None for block 0."""
+        return self._states.checkpoint(self.connection, self.network_id)
+
+    @property
     def state(self) -> BlockState:
         """The state after the job's block. Raises: TransientFailure."""
         return self.state_after(self.block_hash)

@@ -9,12 +9,16 @@ from collections import Counter, defaultdict
 from collections.abc import Coroutine, Hashable
 from dataclasses import replace
 
+import orjson
+
+from evm.proved_state import UnknownValues
 from jsonrpc.errors import InternalError, RpcError, ServiceUnavailable
 from jsonrpc.later import Later
 from jsonrpc.stream import Stream
 from jsonrpc.turns import FairQueue, Shares, Use
 from nodeapi.errors.execution import (
     SLICE_ADVICE,
+    ExecutionFailed,
     ExecutionTimedOut,
     TaskTimeout,
     TooManyConcurrent,
@@ -121,7 +125,7 @@ class TracePool:
         request: the request, whose calls count as one trace. If None, the job counts as
             a separate request.
         spent: is called after the execution, even if the request was cancelled.
-        Raises: RpcError, see `nodeapi.errors.execution`.
+        Raises: RpcError, see `nodeapi.errors.execution`; UnknownValues of a sparse state.
         """
         owner = key if owner is None else owner
         self.spooled.check(owner)
@@ -151,7 +155,8 @@ class TracePool:
         key, owner, request, spent: as in `trace`. Short tasks are limited in number for the key
             only.
 
-        Fails with an RpcError, see `nodeapi.errors.execution`.
+        Fails with an RpcError, see `nodeapi.errors.execution`, and with UnknownValues of a
+        sparse state.
         """
         owner = key if owner is None else owner
         if job.timeout > self._limits.seconds:
@@ -509,7 +514,12 @@ class TracePool:
                     del self._short[waiter.key]
             waiter.answer(outcome, task.customer, spool, self.spooled)
 
-    def _failure(self, kind: bytes, rest: bytes) -> RpcError:
+    def _failure(self, kind: bytes, rest: bytes) -> RpcError | UnknownValues:
+        if kind == wire.UNKNOWN:
+            return UnknownValues(wire.decode_keys(rest))
+        if kind == wire.REFUSED:
+            code, message, data = orjson.loads(rest)
+            return ExecutionFailed(code, message, data, is_lasting=False)
         if kind == wire.FAILED:
             text = rest.decode()
             is_timeout = text == ExecutionTimedOut.text

@@ -15,9 +15,20 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import psycopg
 
+from evm.proved_state import NotEnumerable, UnknownValues
+from evm.trie import MissingTrieNode
+from jsonrpc.errors import RpcError
+from nodeapi.errors.blocks import NotProved
+from nodeapi.errors.proofs import SlotsNotEnumerable
 from nodeapi.results.spool import SpoolFull
 from nodeapi.tracing import wire
-from nodeapi.tracing.context import TaskContext, TaskFailed, TaskResult, TaskTimedOut
+from nodeapi.tracing.context import (
+    TaskContext,
+    TaskFailed,
+    TaskResult,
+    TaskTimedOut,
+    TransientFailure,
+)
 from nodeapi.tracing.states import RowsMissing, StateCache, StateMoved
 from nodeapi.tracing.tasks import REPEATABLE, TASKS
 
@@ -224,6 +235,17 @@ class TaskRunner:
             return wire.TIMED_OUT, 0, b""
         except SpoolFull:
             return wire.TOO_LARGE, 0, b""
+        except UnknownValues as unknown:
+            return wire.UNKNOWN, 0, wire.encode_keys(unknown.keys)
+        except RpcError as error:
+            return _refused(error)
+        except NotEnumerable:
+            return _refused(SlotsNotEnumerable())
+        except MissingTrieNode:
+            if self._states.checkpoint(connect(), job.network_id) is None:
+                logger.exception("trace worker: task %s failed", job.task)
+                return wire.CRASHED, 0, b""
+            return _refused(NotProved())
         except (NoSpool, RowsMissing, StateMoved, psycopg.OperationalError):
             raise
         except (MemoryError, SystemError, ConnectionError):
@@ -274,6 +296,11 @@ def _failed(error: TaskFailed) -> tuple[bytes, int, bytes]:
     if len(rest) > wire.INLINE_BYTES:
         return wire.TOO_LARGE, error.gas_used, wire.LENGTH.pack(wire.INLINE_BYTES)
     return wire.FAILED, error.gas_used, rest
+
+
+def _refused(error: RpcError) -> tuple[bytes, int, bytes]:
+    """Return the outcome of a task that fails because of what is stored at the moment."""
+    return _failed(TransientFailure(error.code, error.message, error.data))
 
 
 class _LazySpool:

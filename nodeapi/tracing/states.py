@@ -19,10 +19,13 @@ from eth_typing import Address, Hash32
 from evm.chain_config import ChainConfig
 from evm.changes import AccountValue, Changes
 from evm.headers import Header, decode_header
+from evm.proved_state import Keys, NotEnumerable, UnknownValues
 from evm.simulation.block import CallBlock
-from evm.world import EMPTY_CODE_HASH
+from evm.trie_nodes import EMPTY_ROOT
 from nodeapi.chain.branches import Branches
 from nodeapi.chain.position import ANCESTORS_KEPT
+from nodeapi.chain.state_reader import account_value
+from nodeapi.errors.blocks import HistoryPruned
 from postgres.cache import BytesCache
 
 if TYPE_CHECKING:
@@ -49,7 +52,7 @@ _ACCOUNTS: LiteralString = (
     "SELECT k.address, v.* FROM nodeapi_block AS base,"
     " unnest(%b::bytea[]) AS k (address)"
     " LEFT JOIN LATERAL ("
-    "SELECT nonce, balance, code_hash, storage_root FROM nodeapi_accountversion"
+    "SELECT true, nonce, balance, code_hash, storage_root FROM nodeapi_accountversion"
     " WHERE network_id = %b AND address = k.address AND block_number <= %b"
     " ORDER BY block_number DESC LIMIT 1) AS v ON true"
     " WHERE base.id = %b AND base.is_canonical"
@@ -104,12 +107,19 @@ class BlockRows:
         network_id: int,
         base: tuple[int, int],
         changes: Changes | None,
+        checkpoint: int | None = None,
     ) -> None:
         """Begin without rows.
 
         base: id and number of the newest canonical block of the line.
         changes: those of the side blocks above it; None without any.
+        checkpoint: number of the block at which the network started, from which on the
+            state is sparse; None for block 0.
+
+        Raises: HistoryPruned for a base below the checkpoint.
         """
+        if checkpoint is not None and base[1] < checkpoint:
+            raise HistoryPruned
         self.connection = connection
         """Replaced after a connection was lost."""
         self.is_collecting = False
@@ -118,6 +128,7 @@ class BlockRows:
         self._codes = codes
         self._network_id = network_id
         self._base_id, self._number = base
+        self._checkpoint = checkpoint
         self._accounts: dict[Address, AccountValue | None] = {}
         self._slots: dict[Slot, int] = {}
         self._changes = changes or Changes()
@@ -133,7 +144,7 @@ class BlockRows:
     # evm.world.StateReader
 
     def account(self, address: Address) -> AccountValue | None:
-        """Return an account, or None if it does not exist."""
+        """Return an account, or None if it does not exist. Raises: UnknownValues."""
         try:
             return self._accounts[address]
         except KeyError:
@@ -144,7 +155,7 @@ class BlockRows:
         return self._accounts[address]
 
     def storage(self, address: Address, slot: int) -> int:
-        """Return the value of a storage slot, zero if it was never written."""
+        """Return the value of a slot, zero if there is none. Raises: UnknownValues."""
         key = (address, slot)
         value = self._slots.get(key)
         if value is None:
@@ -155,7 +166,15 @@ class BlockRows:
         return value
 
     def live_slots(self, address: Address) -> Iterable[int]:
-        """Return the slots of an account that are not zero. Raises: StateMoved."""
+        """Return the slots of an account that are not zero.
+
+        Raises: StateMoved; NotEnumerable for a sparse state, unless the account had no
+            storage at the checkpoint.
+        """
+        if self._checkpoint is not None:
+            roots = self._roots({address}, self._checkpoint)
+            if roots[address] != EMPTY_ROOT:
+                raise NotEnumerable
         keys = (self._network_id, address, self._number, self._base_id)
         rows = self._fetch(_LIVE_SLOTS, keys)  # one without a slot if there are none
         changed = self._changes.storage.get(address, {})
@@ -186,7 +205,7 @@ class BlockRows:
         self.read_wanted()
 
     def read_wanted(self) -> None:
-        """Read the rows that were missing. Raises: StateMoved."""
+        """Read the rows that were missing. Raises: StateMoved, UnknownValues."""
         if len(self._accounts) > ROWS:
             self._accounts.clear()
         if len(self._slots) > ROWS:
@@ -197,13 +216,16 @@ class BlockRows:
             list(self._wanted_codes),
         )
         self.forget_wanted()
+        unknown = Keys()
         if accounts:
-            self._read_accounts(accounts)
+            unknown.update(self._read_accounts(accounts))
         if slots:
-            self._read_slots(slots)
+            unknown.update(self._read_slots(slots))
         if codes:
             for code_hash, code in self._read_codes(codes).items():
                 self._codes.put(code_hash, code)
+        if unknown:
+            raise UnknownValues(unknown)
 
     def forget_wanted(self) -> None:
         """Forget the rows that were missing."""
@@ -211,18 +233,19 @@ class BlockRows:
         self._wanted_slots.clear()
         self._wanted_codes.clear()
 
-    def _read_accounts(self, addresses: list[Address]) -> None:
+    def _read_accounts(self, addresses: list[Address]) -> Keys:
+        """Read accounts, and return those that are unknown."""
         keys = (addresses, self._network_id, self._number, self._base_id)
-        rows = self._fetch(_ACCOUNTS, keys)
-        for address, nonce, balance, code_hash, storage_root in rows:
-            account = None
-            if nonce is not None:
-                account = AccountValue(
-                    int(nonce), int(balance), code_hash or EMPTY_CODE_HASH, storage_root
-                )
-            self._accounts[address] = account
+        unknown = Keys()
+        for address, is_known, *columns in self._fetch(_ACCOUNTS, keys):
+            if is_known is None and self._checkpoint is not None:
+                unknown.accounts.add(address)
+            else:
+                self._accounts[address] = account_value(columns)
+        return unknown
 
-    def _read_slots(self, slots: list[Slot]) -> None:
+    def _read_slots(self, slots: list[Slot]) -> Keys:
+        """Read slots, and return those that are unknown."""
         keys = (
             [address for address, _ in slots],
             [slot.to_bytes(32, "big") for _, slot in slots],
@@ -230,9 +253,36 @@ class BlockRows:
             self._number,
             self._base_id,
         )
+        missing: set[Slot] = set()
         for address, slot, value in self._fetch(_SLOTS, keys):
             key = (address, int.from_bytes(slot, "big"))
-            self._slots[key] = int.from_bytes(value or b"", "big")
+            if value is None and self._checkpoint is not None:
+                missing.add(key)
+            else:
+                self._slots[key] = int.from_bytes(value or b"", "big")
+        if not missing or self._checkpoint is None:
+            return Keys()
+        roots = self._roots({address for address, _ in missing}, self._checkpoint)
+        unknown = Keys()
+        for key in missing:
+            root = roots[key[0]]
+            if root == EMPTY_ROOT:  # its slots have rows since they were written
+                self._slots[key] = 0
+                continue
+            unknown.slots.add(key)
+            if root is None:
+                unknown.accounts.add(key[0])
+        return unknown
+
+    def _roots(
+        self, addresses: set[Address], checkpoint: int
+    ) -> dict[Address, bytes | None]:
+        """Return storage roots at the checkpoint. None: the account is unknown there."""
+        keys = (list(addresses), self._network_id, checkpoint, self._base_id)
+        return {
+            address: None if is_known is None else storage_root or EMPTY_ROOT
+            for address, is_known, _, _, _, storage_root in self._fetch(_ACCOUNTS, keys)
+        }
 
     def _fetch(self, query: LiteralString, keys: tuple[Any, ...]) -> list[Any]:
         """Return the rows of a query that has at least one. Raises: StateMoved."""
@@ -313,7 +363,7 @@ class StateCache:
 
     def __init__(self) -> None:
         self._states: OrderedDict[tuple[int, bytes], BlockState] = OrderedDict()
-        self._configs: dict[int, tuple[float, ChainConfig]] = {}
+        self._configs: dict[int, tuple[float, ChainConfig, int | None]] = {}
         self._codes: BytesCache[bytes] = BytesCache(CODE_BYTES)
         self._used: dict[int, BlockRows] = {}
         self._is_collecting = False
@@ -323,7 +373,10 @@ class StateCache:
     def after(
         self, connection: psycopg.Connection[Any], network_id: int, block_hash: bytes
     ) -> BlockState:
-        """Return the state after a block. Raises: NoSuchBlock, StateMoved."""
+        """Return the state after a block.
+
+        Raises: NoSuchBlock, StateMoved; HistoryPruned below a checkpoint.
+        """
         key = (network_id, block_hash)
         state = self._states.get(key)
         if state is None or state.state.has_moved:
@@ -359,23 +412,41 @@ class StateCache:
                 rows.read_wanted()
             except StateMoved:
                 rows.forget_wanted()  # the tasks find the state's successor
+            except UnknownValues:
+                pass  # each task meets its own when it is executed alone
 
     def config(
         self, connection: psycopg.Connection[Any], network_id: int
     ) -> ChainConfig:
         """Return a network's chain id and forks. Raises: NoSuchBlock."""
+        return self._network(connection, network_id)[0]
+
+    def checkpoint(
+        self, connection: psycopg.Connection[Any], network_id: int
+    ) -> int | None:
+        """Return the number of a network's checkpoint, None without one.
+
+        Raises: NoSuchBlock.
+        """
+        return self._network(connection, network_id)[1]
+
+    def _network(
+        self, connection: psycopg.Connection[Any], network_id: int
+    ) -> tuple[ChainConfig, int | None]:
+        """Return a network's forks and checkpoint. Raises: NoSuchBlock."""
         now = time.monotonic()
         found = self._configs.get(network_id)
         if found is not None and now - found[0] < CONFIG_SECONDS:
-            return found[1]
+            return found[1:]
         row = connection.execute(
-            "SELECT genesis FROM networks_network WHERE id = %s", (network_id,)
+            "SELECT genesis, checkpoint_number FROM networks_network WHERE id = %s",
+            (network_id,),
         ).fetchone()
         if row is None:
             raise NoSuchBlock
         config = ChainConfig.from_genesis(row[0])
-        self._configs[network_id] = now, config
-        return config
+        self._configs[network_id] = now, config, row[1]
+        return config, row[1]
 
     def _load(
         self, connection: psycopg.Connection[Any], network_id: int, block_hash: bytes
@@ -390,12 +461,13 @@ class StateCache:
         base, changes = (block_id, header.number), None
         if not is_canonical:
             base, changes = _side_state(connection, network_id, block_hash)
-        rows = BlockRows(connection, self._codes, network_id, base, changes)
+        config, checkpoint = self._network(connection, network_id)
+        rows = BlockRows(connection, self._codes, network_id, base, changes, checkpoint)
         return BlockState(
             header,
             int(total_difficulty),
             is_canonical,
-            self.config(connection, network_id),
+            config,
             rows,
             AncestorHashes(header.parent_hash, rows, network_id),
         )

@@ -16,6 +16,9 @@ import struct
 from dataclasses import asdict, dataclass
 
 import orjson
+from eth_typing import Address
+
+from evm.proved_state import Keys
 
 MARKER = struct.Struct(">H")
 """Content of the marker file: the place of the executing task in its array, plus one; 0
@@ -39,6 +42,11 @@ DONE = b"d"
 """The job is done; the rest is the result's size."""
 FAILED = b"f"
 """The job failed; the rest is geth's message for the caller."""
+REFUSED = b"x"
+"""The job failed; the rest is an array of an error object's code, message and data."""
+UNKNOWN = b"k"
+"""Values of a sparse state are unknown, which have to be proved before the job or task is
+executed again. The rest is their keys; see `encode_keys`."""
 TOO_LARGE = b"l"
 UNAVAILABLE = b"u"
 """The database is unavailable."""
@@ -56,8 +64,8 @@ SECONDS = struct.Struct(">d")
 OUTCOME = struct.Struct(">HcQdI")
 """Head of a task's outcome: the task's place in its array, the kind, the gas used, the
 seconds of processor time, and the length of the rest. The kind is DONE with the result; SPOOLED; FAILED with an array of an
-error object's code, message and data, and whether it is lasting; TIMED_OUT; TOO_LARGE,
-with the limit if it is not that of results; UNAVAILABLE or CRASHED."""
+error object's code, message and data, and whether it is lasting; UNKNOWN; TIMED_OUT;
+TOO_LARGE, with the limit if it is not that of results; UNAVAILABLE or CRASHED."""
 SPOOLED = b"s"
 """The result is in the file; the rest is its size."""
 TIMED_OUT = b"o"
@@ -71,6 +79,31 @@ TASKS_AT_ONCE = 64
 OUT_OF_MEMORY_STATUS = 3
 """Exit status of a worker at its memory limit, when there may be no memory for a
 message."""
+
+
+MAX_KEYS = 1024
+"""Most keys of one outcome. What is left is found by the next execution."""
+
+
+def encode_keys(keys: Keys) -> bytes:
+    """Return up to MAX_KEYS keys as JSON."""
+    accounts = sorted(keys.accounts)[:MAX_KEYS]
+    slots = sorted(keys.slots)[: MAX_KEYS - len(accounts)]
+    return orjson.dumps(
+        [
+            [address.hex() for address in accounts],
+            [[address.hex(), f"{slot:x}"] for address, slot in slots],
+        ]
+    )
+
+
+def decode_keys(data: bytes) -> Keys:
+    """Return the keys that `encode_keys` has written."""
+    accounts, slots = orjson.loads(data)
+    return Keys(
+        {Address(bytes.fromhex(name)) for name in accounts},
+        {(Address(bytes.fromhex(name)), int(slot, 16)) for name, slot in slots},
+    )
 
 
 @dataclass(frozen=True, slots=True)

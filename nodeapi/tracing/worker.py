@@ -27,6 +27,8 @@ import orjson
 import psycopg
 
 from evm import kzg
+from evm.proved_state import UnknownValues
+from jsonrpc.errors import RpcError
 from nodeapi.chain.replay_counts import counts
 from nodeapi.results.spool import SpoolFull, SpoolWriter
 from nodeapi.tracing import wire
@@ -208,6 +210,11 @@ class Worker:
             return wire.FAILED, str(error).encode()
         except SpoolFull:
             return wire.TOO_LARGE, b""
+        except UnknownValues as error:
+            return wire.UNKNOWN, wire.encode_keys(error.keys)
+        except RpcError as error:
+            rest = orjson.dumps([error.code, error.message, error.data])
+            return wire.REFUSED, rest
         except psycopg.OperationalError as error:
             logger.warning("trace worker: the database: %s", error)
             return wire.UNAVAILABLE, b""

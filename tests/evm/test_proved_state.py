@@ -10,7 +10,13 @@ from eth_typing import Address, Hash32
 
 from evm.changes import AccountValue, Changes
 from evm.proof_nodes import NodeRows, ProofNodes
-from evm.proved_state import Keys, ProvedState, ProvedValues, UnknownValues
+from evm.proved_state import (
+    Keys,
+    NotEnumerable,
+    ProvedState,
+    ProvedValues,
+    UnknownValues,
+)
 from evm.signatures import keccak
 from evm.state_trie import STATE_OWNER, StateTrie, address_key
 from evm.trie import EMPTY_ROOT, NodeCache
@@ -125,7 +131,7 @@ def test_what_is_not_proved_is_raised_and_never_zero() -> None:
     with pytest.raises(UnknownValues) as caught:
         with_account.code(account.code_hash)
     assert caught.value.keys == Keys({contract(0)})
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(NotEnumerable):
         with_account.live_slots(contract(0))
 
 

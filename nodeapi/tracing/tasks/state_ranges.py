@@ -21,6 +21,7 @@ from nodeapi.chain.listed_state import replay_before
 from nodeapi.chain.replay import IsGenesis, NotTraceable, Origin, Replay, find_origin
 from nodeapi.chain.state_reader import CachedState
 from nodeapi.chain.trie_at import TooManyChanges, trie_at
+from nodeapi.errors.blocks import HistoryPruned
 from nodeapi.tracing.context import (
     SERVER_ERROR,
     TaskFailed,
@@ -115,7 +116,8 @@ def modified_accounts(context: TaskContext, arguments: Any) -> bytes:
 
     The job's block is the later one. arguments: `start`, hash of the earlier one.
 
-    Raises: TransientFailure if one of them is not canonical.
+    Raises: TransientFailure if one of them is not canonical; HistoryPruned if one is
+        below the checkpoint.
     """
     with snapshot(context.connection):
         branches = Branches(context.connection, context.network_id)
@@ -125,6 +127,9 @@ def modified_accounts(context: TaskContext, arguments: Any) -> bytes:
             raise TransientFailure(SERVER_ERROR, "header for hash not found")
         if not start.is_canonical or not end.is_canonical:
             raise TransientFailure(SERVER_ERROR, "hash is not currently canonical")
+        checkpoint = context.checkpoint
+        if checkpoint is not None and start.header.number < checkpoint:
+            raise HistoryPruned  # rows of the checkpoint's block are no changes
         rows = context.connection.execute(
             _MODIFIED,
             {

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import math
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 import orjson
 import psycopg
-from eth_typing import Address
 
-from evm.state_trie import decode_account_leaf
 from jsonrpc.answers import Reply
 from jsonrpc.departure import stay
 from jsonrpc.dispatch import Limits
@@ -22,19 +22,35 @@ from networks.services import add_upstream
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.importers import FollowingImporter
 from nodeapi.chain.networks import stored_config
-from nodeapi.chain.trie_at import TriesAt, trie_at
 from nodeapi.endpoint.calls import Calls
+from nodeapi.follower.proving import FollowerProver
+from nodeapi.follower.thread import LoopThread
 from nodeapi.methods import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.node import database_conninfo
-from nodeapi.results.proofs import proof_document
+from nodeapi.tracing.context import TaskContext, TaskResult
+from nodeapi.tracing.states import StateCache
+from nodeapi.tracing.tasks.access_lists import access_list
 from samples.node import Refused
 from tests.support import chains, copies, sample, sparse
+from tests.support.full_node import FullNode
 from tests.support.serving import Serving, serving
+from tests.support.state_node import LocalClient
 from tests.support.upstream_server import UpstreamServer, running_upstream
 
 FULL, SPARSE = "full", "sparse"
-CHECKPOINT = 75
+CHECKPOINT = 68
+"""A block of Cancun. The chain goes on to Amsterdam."""
+
+
+class _Clients:
+    """The part of an upstream pool that a prover needs."""
+
+    def __init__(self, *clients: LocalClient) -> None:
+        self._clients = list(clients)
+
+    def clients(self, number: int) -> list[LocalClient]:
+        return self._clients
 
 
 def import_pair() -> None:
@@ -42,36 +58,65 @@ def import_pair() -> None:
     chains.import_blocks(FULL, sample.genesis(), sample.raw_blocks())
     chains.import_blocks(SPARSE, sample.genesis(), sample.raw_blocks()[:CHECKPOINT])
     sparse.forget_state(SPARSE)
-    full, network = (Network.objects.get(slug=slug) for slug in (FULL, SPARSE))
-    with importer_connection() as connection:
-        prover = sparse.FullProver(connection, network.pk, full.pk)
+    network = Network.objects.get(slug=SPARSE)
+    with importer_connection() as connection, LoopThread("upstreams") as thread:
+        node = FullNode(connection, FULL)
+        del node.methods["debug_executionWitness"]
+        pool: Any = _Clients(LocalClient(node.methods))
+        prover = FollowerProver(connection, network.pk, thread, pool, threading.Event())
         importer = FollowingImporter(
             connection, network.pk, stored_config(network.pk), prover=prover
         )
-        for raw in sample.raw_blocks()[CHECKPOINT:]:
-            importer.add(raw)
-        importer.close()
+        with closing(importer):
+            for raw in sample.raw_blocks()[CHECKPOINT:]:
+                importer.add(raw)
 
 
-class FullUpstream:
+class Upstream:
     """Proofs and codes of the complete network, as an upstream sends them.
 
     lowest, highest: the blocks whose state it has.
     """
 
     def __init__(
-        self,
-        server: UpstreamServer,
-        connection: psycopg.Connection[Any],
-        network_id: int,
+        self, server: UpstreamServer, connection: psycopg.Connection[Any]
     ) -> None:
         self.server = server
         self.lowest, self.highest = 0, sample.head()
         self._connection = connection
-        self._network_id = network_id
-        self._tries: dict[str, TriesAt] = {}
-        self.honest = {"eth_getProof": self._proof, "eth_getCode": self._code}
+        self._network_id = Network.objects.get(slug=FULL).pk
+        node = FullNode(connection, FULL)
+        self.honest = {
+            name: self._bounded(node.methods[name])
+            for name in ("eth_getProof", "eth_getCode")
+        }
         server.methods |= self.honest
+
+    def _bounded(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def bounded(*params: Any) -> Any:
+            (number,) = self._connection.execute(
+                "SELECT number FROM nodeapi_block WHERE network_id = %s AND hash = %s",
+                (self._network_id, bytes.fromhex(params[-1]["blockHash"][2:])),
+            ).fetchone() or (-1,)
+            if not self.lowest <= number <= self.highest:
+                raise Refused(-32000, "missing trie node")
+            return method(*params)
+
+        return bounded
+
+    def name_keys(self) -> None:
+        """Serve eth_createAccessList."""
+        self.server.methods["eth_createAccessList"] = self._access_list
+
+    def _access_list(self, call: Any, block: Any) -> Any:
+        context = TaskContext(
+            *(self._connection, self._network_id),
+            *(bytes.fromhex(block["blockHash"][2:]), math.inf, StateCache(), len, int),
+        )
+        arguments = {"call": call, "gas_cap": 0, "tip": 0}
+        result = access_list(context, arguments)
+        assert isinstance(result, TaskResult)
+        return orjson.loads(result.result)
 
     def keys(self) -> list[tuple[str, str | None]]:
         """Return each account and each of its slots that was asked for, in any order."""
@@ -83,41 +128,11 @@ class FullUpstream:
                 found += [(params[0], slot) for slot in params[1]]
         return found
 
-    def _at(self, block: Any) -> TriesAt:
-        name = block["blockHash"]
-        row = self._connection.execute(
-            "SELECT number FROM nodeapi_block WHERE network_id = %s AND hash = %s",
-            (self._network_id, bytes.fromhex(name[2:])),
-        ).fetchone()
-        if row is None or not self.lowest <= row[0] <= self.highest:
-            raise Refused(-32000, "missing trie node")
-        if name not in self._tries:
-            self._tries[name] = trie_at(
-                self._connection, self._network_id, bytes.fromhex(name[2:])
-            )
-        return self._tries[name]
-
-    def _proof(self, name: str, keys: list[str], block: Any) -> Any:
-        tries, address = self._at(block), Address(bytes.fromhex(name[2:]))
-        (account,) = tries.prove_accounts([address])
-        slots = tries.prove_slots(address, [int(key, 16) for key in keys])
-        return orjson.loads(proof_document(address, account, keys, slots))
-
-    def _code(self, name: str, block: Any) -> str:
-        (proof,) = self._at(block).prove_accounts([Address(bytes.fromhex(name[2:]))])
-        if not proof.value:
-            return "0x"
-        row = self._connection.execute(
-            "SELECT code FROM nodeapi_code WHERE hash = %s",
-            (decode_account_leaf(proof.value).code_hash,),
-        ).fetchone()
-        return "0x" + (row[0].hex() if row else "")
-
 
 class Pair:
     """A service with both networks, and the upstream of the sparse one."""
 
-    def __init__(self, running: Serving, upstream: FullUpstream) -> None:
+    def __init__(self, running: Serving, upstream: Upstream) -> None:
         self.running = running
         self.upstream = upstream
         self.calls = Calls(registry, Limits())
@@ -150,8 +165,7 @@ class Pair:
 
     def one(self, slug: str, method: str, *params: Any) -> Any:
         """Return the result or the error of a call."""
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        (found,) = read(self.running.ask(self.start, slug, body))
+        (found,) = self.ask(slug, (method, *params))
         return found
 
     def agree(self, *calls: tuple[Any, ...]) -> list[Any]:
@@ -159,7 +173,7 @@ class Pair:
         found = self.ask(SPARSE, *calls)
         expected = self.ask(FULL, *calls)
         for call, one, other in zip(calls, found, expected, strict=True):
-            assert one == other, call
+            assert (call, one) == (call, other)
         return found
 
 
@@ -167,14 +181,12 @@ class Pair:
 def running_pair() -> Iterator[Pair]:
     """Serve both networks, which are imported first if this is a new database."""
     copies.once("sparse pair", import_pair)
-    full = Network.objects.get(slug=FULL)
     with (
         running_upstream() as server,
         psycopg.connect(database_conninfo(), autocommit=True) as connection,
     ):
-        upstream = FullUpstream(server, connection, full.pk)
-        network = Network.objects.get(slug=SPARSE)
-        add_upstream(network=network, url=server.http_url)
+        upstream = Upstream(server, connection)
+        add_upstream(network=Network.objects.get(slug=SPARSE), url=server.http_url)
         with serving() as running:
             yield Pair(running, upstream)
 

@@ -1,0 +1,145 @@
+"""Calls and traces on demand of a sparse network equal those of a complete one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.nodeapi.proofs.pair import CHECKPOINT, FULL, SPARSE, Pair, running_pair
+from tests.support import sample
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HEAD = sample.head()
+COUNTER = (
+    "{count: 0, step: function(log) { this.count++ }, fault: function() {},"
+    " result: function(ctx, db) { return [this.count, db.getBalance(ctx.to).toString(),"
+    " toHex(db.getState(ctx.to, '0x0000000000000000000000000000000000000000000000000000"
+    "0000000ffff'))] }}"
+)
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    with running_pair() as running:
+        yield running
+
+
+def transactions(pair: Pair, first: int = 1) -> list[dict[str, Any]]:
+    """Return the transactions of the chain's blocks from a number on."""
+    calls = [
+        ("eth_getBlockByNumber", hex(number), True) for number in range(first, HEAD + 1)
+    ]
+    return [each for block in pair.ask(FULL, *calls) for each in block["transactions"]]
+
+
+def as_calls(pair: Pair) -> list[dict[str, Any]]:
+    """Return the distinct calls that the chain's transactions make."""
+    found = {
+        (each["from"], each["to"], each["input"], each["value"]): None
+        for each in transactions(pair)
+    }
+    return [
+        {"from": sender, "input": data, "value": value} | ({"to": to} if to else {})
+        for sender, to, data, value in found
+    ]
+
+
+@pytest.mark.parametrize("names_keys", [True, False])
+def test_calls(pair: Pair, names_keys: bool) -> None:
+    if names_keys:
+        pair.upstream.name_keys()
+    chosen = random.Random(7)
+    calls = as_calls(pair)
+    blocks = [hex(CHECKPOINT), hex(HEAD), "latest", hex(CHECKPOINT + 5)]
+    asked: list[tuple[Any, ...]] = []
+    for method in ("eth_call", "eth_estimateGas", "eth_createAccessList"):
+        asked += [
+            (method, call, chosen.choice(blocks)) for call in chosen.sample(calls, 25)
+        ]
+    for call in chosen.sample(calls, 6):
+        block = chosen.choice(blocks)
+        asked += [
+            ("debug_traceCall", call, block, {"tracer": "prestateTracer"}),
+            ("debug_traceCall", call, block, {"tracer": COUNTER}),
+            ("debug_traceCall", call, block, {}),
+            ("trace_call", call, ["trace", "stateDiff", "vmTrace"], block),
+        ]
+    pair.agree(*asked)
+    assert bool(pair.upstream.server.count("eth_createAccessList"))
+
+
+def test_calls_with_overrides(pair: Pair) -> None:
+    call = next(each for each in as_calls(pair) if len(each["input"]) > 10)
+    stranger = "0x" + "57" * 20
+    pair.agree(
+        ("eth_call", call, "latest", {stranger: {"balance": "0x5"}}),
+        ("eth_call", call, "latest", {call["to"]: {"state": {}}}),
+        ("eth_call", call, "latest", {call["from"]: {"code": "0x5f545f5260205ff3"}}),
+    )
+
+
+def test_traces_of_executed_blocks(pair: Pair) -> None:
+    asked: list[tuple[Any, ...]] = []
+    for each in transactions(pair, CHECKPOINT + 1)[::3]:
+        asked += [
+            ("debug_traceTransaction", each["hash"], {}),
+            ("debug_traceTransaction", each["hash"], {"tracer": COUNTER}),
+            ("debug_traceTransaction", each["hash"], {"tracer": "callTracer"}),
+        ]
+    pair.agree(*asked)
+
+
+def test_traces_of_proved_blocks_are_pruned(pair: Pair) -> None:
+    error = pair.one(SPARSE, "debug_traceBlockByNumber", hex(CHECKPOINT), {})
+    assert (error["code"], error["data"]["reason"]) == (4444, "history_pruned")
+
+
+def test_proofs(pair: Pair) -> None:
+    stranger = "0x" + "57" * 20
+    contract = next(each["to"] for each in as_calls(pair) if len(each["input"]) > 10)
+    asked: list[tuple[Any, ...]] = [
+        ("eth_getProof", account, keys, block)
+        for account in (contract, stranger)
+        for keys in ([], ["0x0", "0x1"], [hex(2**255)])
+        for block in (hex(HEAD), hex(CHECKPOINT), hex(HEAD - 9))
+    ]
+    pair.agree(*asked)
+    pair.upstream.lowest = HEAD + 1
+    error = pair.one(SPARSE, "eth_getProof", stranger, ["0x7"], hex(CHECKPOINT + 1))
+    assert (error["code"], error["data"]["reason"]) == (4444, "no_proof")
+    below = hex(CHECKPOINT - 1)
+    for call in (
+        ("eth_getProof", contract, [], below),
+        ("debug_getModifiedAccountsByNumber", CHECKPOINT - 1, HEAD),
+        ("eth_call", {"to": contract}, below),
+    ):
+        error = pair.one(SPARSE, *call)
+        assert (error["code"], error["data"]["reason"]) == (4444, "history_pruned")
+
+
+def test_witnesses_are_complete_or_refused(pair: Pair) -> None:
+    for number in (CHECKPOINT - 1, *range(CHECKPOINT + 1, HEAD, 5)):
+        call = "debug_executionWitness", hex(number)
+        found = pair.one(SPARSE, *call)
+        if "code" in found:
+            assert (found["code"], found["data"]["reason"]) == (4444, "no_proof")
+        else:
+            assert found == pair.one(FULL, *call)
+
+
+def test_enumerations_of_slots(pair: Pair) -> None:
+    blocks = [each for each in transactions(pair, CHECKPOINT + 1) if each["to"]]
+    reasons = set()
+    for each in blocks:
+        call = "debug_storageRangeAt", each["blockHash"], 0, each["to"], "0x", 9
+        found = pair.one(SPARSE, *call)
+        if "code" in found:
+            assert found["data"]["reason"] == "slots_not_enumerable"
+        else:
+            assert found == pair.one(FULL, *call)
+        reasons.add("code" in found)
+    assert reasons == {True, False}
