@@ -210,7 +210,7 @@ class StoredState:
     def _require_since(self, checkpoint: int) -> None:
         """Raise HistoryPruned for a state below the checkpoint."""
         if self._number < checkpoint:
-            raise HistoryPruned
+            raise HistoryPruned(checkpoint)
 
     def _ask(self, query: LiteralString, keys: Sequence[Any]) -> Iterable[Any]:
         return self._connection.execute(query, keys, binary=True, prepare=True)

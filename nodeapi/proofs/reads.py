@@ -176,7 +176,7 @@ class ValueReader:
         self._admit(customer, len(keys))
         rows = await self._connections.fetch(_AT_HASH, [int8(network.id), block_hash])
         if not rows:
-            raise HistoryPruned
+            raise HistoryPruned(network.checkpoint_number or 0)
         anchor = _anchor(rows[0])
         try:
             async with asyncio.timeout(FETCH_SECONDS):

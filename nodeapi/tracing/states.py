@@ -119,7 +119,7 @@ class BlockRows:
         Raises: HistoryPruned for a base below the checkpoint.
         """
         if checkpoint is not None and base[1] < checkpoint:
-            raise HistoryPruned
+            raise HistoryPruned(checkpoint)
         self.connection = connection
         """Replaced after a connection was lost."""
         self.is_collecting = False

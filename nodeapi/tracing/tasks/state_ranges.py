@@ -129,7 +129,9 @@ def modified_accounts(context: TaskContext, arguments: Any) -> bytes:
             raise TransientFailure(SERVER_ERROR, "hash is not currently canonical")
         checkpoint = context.checkpoint
         if checkpoint is not None and start.header.number < checkpoint:
-            raise HistoryPruned  # rows of the checkpoint's block are no changes
+            raise HistoryPruned(
+                checkpoint
+            )  # rows of the checkpoint's block are no changes
         rows = context.connection.execute(
             _MODIFIED,
             {
