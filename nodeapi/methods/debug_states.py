@@ -35,7 +35,7 @@ from nodeapi.schemas.state import (
     RLP_HEADERS,
     STORAGE_RANGE,
     WITNESS,
-    WITNESS_OPTIONS,
+    WITNESS_FORM,
 )
 from nodeapi.schemas.traces import TRACE_OPTIONS
 from nodeapi.schemas.values import (
@@ -255,7 +255,7 @@ TIMEOUT_SECONDS = 60.0
 
 
 def _header_form(value: Any) -> str:
-    """Decode the options of debug_executionWitness."""
+    """Decode the form of a witness: that of its headers."""
     if type(value) is dict and not value.keys() - {"headers"}:
         form = value.get("headers", OBJECT_HEADERS)
         if form in (OBJECT_HEADERS, RLP_HEADERS):
@@ -268,9 +268,9 @@ def _header_form(value: Any) -> str:
     params=[
         Param("block", block_number_or_hash, BLOCK_PARAMETER),
         Param(
-            "options",
+            "witnessForm",
             _header_form,
-            WITNESS_OPTIONS,
+            WITNESS_FORM,
             required=False,
             default=OBJECT_HEADERS,
             summary="The form of headers: objects as by geth, or RLP as by other nodes, "

@@ -89,5 +89,6 @@ ARGUMENTS: Mapping[str, Any] = {
     "transactionIndex": "0x0",
     "transactionOrCall": HASH,
     "transactionPosition": 0,
+    "witnessForm": {"headers": "rlp"},
 }
 """Arguments by the name of their parameter. Other parameters are optional."""

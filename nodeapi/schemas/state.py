@@ -70,8 +70,8 @@ PROOF = component(
 OBJECT_HEADERS, RLP_HEADERS = "object", "rlp"
 """Forms of the headers in a witness: geth's, and that of other nodes."""
 
-WITNESS_OPTIONS = component(
-    "WitnessOptions",
+WITNESS_FORM = component(
+    "WitnessForm",
     {
         "type": "object",
         "additionalProperties": False,
