@@ -193,8 +193,8 @@ def test_a_witness_proves_the_state(
 
 
 @pytest.mark.parametrize("is_gateway", [False, True])
-def test_a_refused_witness_is_not_asked_again(
-    node: UpstreamServer, is_gateway: bool
+def test_a_refused_witness_is_not_asked_again_for_some_minutes(
+    node: UpstreamServer, is_gateway: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if is_gateway:
         node.fault = status(403)
@@ -205,9 +205,13 @@ def test_a_refused_witness_is_not_asked_again(
         for _ in range(2):
             with pytest.raises(MethodUnavailable):
                 await state.witness(client, NUMBER, BLOCK_HASH)
+        assert node.count("debug_executionWitness") == 1
+        monkeypatch.setattr("nodeapi.upstreams.client.REFUSAL_SECONDS", -1.0)
+        with pytest.raises(MethodUnavailable):
+            await state.witness(client, NUMBER, BLOCK_HASH)
+        assert node.count("debug_executionWitness") == 2
 
     read(node, scenario)
-    assert node.count("debug_executionWitness") == 1
 
 
 @pytest.mark.parametrize("member", ["", "accountProof", "storageProof", "proof"])
