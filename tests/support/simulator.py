@@ -77,7 +77,8 @@ class Simulator(ChainNode):
         self.known |= {block.header.hash: block for block in blocks}
         self.receipts |= {
             block.header.hash: outcome.receipts
-            for block, outcome in zip(chain.blocks, chain.outcomes, strict=True)
+            # A chain whose blocks were not built has no outcomes.
+            for block, outcome in zip(chain.blocks, chain.outcomes, strict=False)
         }
         self.line = blocks if number is None else blocks[: number + 1]
         if notifies:
