@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import orjson
@@ -20,11 +19,7 @@ from networks.directory import NetworkView
 from networks.models import Network
 from networks.services import add_upstream
 from nodeapi.chain.database import importer_connection
-from nodeapi.chain.importers import FollowingImporter
-from nodeapi.chain.networks import stored_config
 from nodeapi.endpoint.calls import Calls
-from nodeapi.follower.proving import FollowerProver
-from nodeapi.follower.thread import LoopThread
 from nodeapi.methods import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.node import database_conninfo
@@ -35,7 +30,6 @@ from samples.node import Refused
 from tests.support import chains, copies, sample, sparse
 from tests.support.full_node import FullNode
 from tests.support.serving import Serving, serving
-from tests.support.state_node import LocalClient
 from tests.support.upstream_server import UpstreamServer, running_upstream
 
 FULL, SPARSE = "full", "sparse"
@@ -43,31 +37,14 @@ CHECKPOINT = 68
 """A block of Cancun. The chain goes on to Amsterdam."""
 
 
-class _Clients:
-    """The part of an upstream pool that a prover needs."""
-
-    def __init__(self, *clients: LocalClient) -> None:
-        self._clients = list(clients)
-
-    def clients(self, number: int) -> list[LocalClient]:
-        return self._clients
-
-
 def import_pair() -> None:
     """Store both networks. What the blocks since the checkpoint read is known."""
     chains.import_blocks(FULL, sample.genesis(), sample.raw_blocks())
     chains.import_blocks(SPARSE, sample.genesis(), sample.raw_blocks()[:CHECKPOINT])
     sparse.forget_state(SPARSE)
-    network = Network.objects.get(slug=SPARSE)
-    with importer_connection() as connection, LoopThread("upstreams") as thread:
-        node = FullNode(connection, FULL)
-        del node.methods["debug_executionWitness"]
-        pool: Any = _Clients(LocalClient(node.methods))
-        prover = FollowerProver(connection, network.pk, thread, pool, threading.Event())
-        importer = FollowingImporter(
-            connection, network.pk, stored_config(network.pk), prover=prover
-        )
-        with closing(importer):
+    with importer_connection() as connection:
+        methods = FullNode(connection, FULL).methods
+        with sparse.sparse_importer(SPARSE, methods) as importer:
             for raw in sample.raw_blocks()[CHECKPOINT:]:
                 importer.add(raw)
 
