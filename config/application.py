@@ -74,7 +74,8 @@ def build() -> Gateway:
         ]
     )
     explorer = with_tokens(
-        with_pending(Pages(), node.relay, node.directory), node.store, node.tracing
+        with_pending(Pages(), node.relay, node.directory),
+        *(node.store, node.tracing, node.values),
     )
     pages = with_node(explorer, wallet)
     health = Health(node.connections, node.subscriber, settings.REDIS_URL)

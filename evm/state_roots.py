@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from evm.changes import Changes
 
 if TYPE_CHECKING:
     from eth_typing import Hash32
 
-    from evm.state_trie import StateTrie
     from evm.world import StateReader, World
+
+
+class Tries(Protocol):
+    """Tries that can be changed, such as `evm.state_trie.StateTrie`."""
+
+    def apply(self, changes: Changes) -> Hash32:
+        """Update the tries by changes, and return the new state root.
+
+        Sets the new storage root of each account in `changes`.
+        """
 
 
 class StateRoots:
@@ -24,7 +33,7 @@ class StateRoots:
         self,
         world: World,
         state: StateReader,
-        trie: StateTrie,
+        trie: Tries,
         *,
         clears_empty_accounts: bool,
     ) -> None:

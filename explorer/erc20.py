@@ -18,12 +18,16 @@ import orjson
 from django.http import HttpRequest
 
 from abi.erc20 import DECIMALS, READ_GAS, SYMBOL, UNKNOWN, Token, read_token
+from evm.proved_state import UnknownValues
 from jsonrpc.errors import RpcError
 from jsonrpc.stream import Stream
 from networks.models import Network
 from nodeapi.encoding import LATEST
 from nodeapi.errors.execution import ExecutionFailed
+from nodeapi.errors.proofs import TooManyRounds
+from nodeapi.proofs.reads import ValueReader
 from nodeapi.store import Store
+from nodeapi.tracing.answers import TaskAnswer
 from nodeapi.tracing.jobs import TaskJob
 from nodeapi.tracing.pool import TracePool
 from postgres.errors import Unavailable
@@ -49,6 +53,9 @@ _KEPT = 4096
 _READING = 64
 """Tokens that are read at a time, for all pages of the process."""
 
+_ROUNDS = 20
+"""Times that a call is executed while values that it reads are unknown."""
+
 _TURN = "explorer"
 """Used instead of an API key's id: all pages of a process have one turn."""
 
@@ -60,11 +67,17 @@ class TokenReader:
     """Reads tokens for code that runs in threads, and remembers them."""
 
     def __init__(
-        self, store: Store, tracing: TracePool, loop: asyncio.AbstractEventLoop
+        self,
+        store: Store,
+        tracing: TracePool,
+        loop: asyncio.AbstractEventLoop,
+        values: ValueReader | None = None,
     ) -> None:
+        """Set where to read. values: proves unknown values of sparse states."""
         self._store = store
         self._tracing = tracing
         self._loop = loop
+        self._values = values
         self._known: OrderedDict[_Place, tuple[Token, float]] = OrderedDict()
         """Tokens, with the monotonic time until which they are known."""
         self._reading: dict[_Place, asyncio.Task[None]] = {}
@@ -136,7 +149,7 @@ class TokenReader:
             timeout=CALL_SECONDS,
         )
         try:
-            result = (await self._tracing.run(job, _TURN)).result
+            result = (await self._run(job)).result
         except ExecutionFailed as error:
             if not error.is_lasting:
                 raise
@@ -146,9 +159,26 @@ class TokenReader:
             return b""
         return bytes.fromhex(orjson.loads(result)[2:])
 
+    async def _run(self, job: TaskJob) -> TaskAnswer:
+        """Return the result of a task, executed again after unknown values were proved.
+
+        Raises: RpcError.
+        """
+        for _ in range(_ROUNDS):
+            try:
+                return await self._tracing.run(job, _TURN)
+            except UnknownValues as error:
+                if self._values is None:
+                    break
+                await self._values.prove(job.network_id, error.keys, _TURN)
+        raise TooManyRounds(_ROUNDS)
+
 
 def with_tokens(
-    pages: Callable[..., Awaitable[None]], store: Store, tracing: TracePool
+    pages: Callable[..., Awaitable[None]],
+    store: Store,
+    tracing: TracePool,
+    values: ValueReader,
 ) -> Callable[..., Awaitable[None]]:
     """Return an ASGI application whose pages can read tokens."""
     reader: TokenReader | None = None
@@ -156,7 +186,8 @@ def with_tokens(
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         nonlocal reader
         if reader is None:  # the event loop is known now
-            reader = TokenReader(store, tracing, asyncio.get_running_loop())
+            loop = asyncio.get_running_loop()
+            reader = TokenReader(store, tracing, loop, values)
         await pages({**scope, SCOPE_KEY: reader}, receive, send)
 
     return answer

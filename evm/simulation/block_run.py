@@ -27,7 +27,7 @@ from evm.simulation.errors import SERVER_ERROR, SimulationError
 from evm.simulation.overrides import InvalidOverride, override_state
 from evm.simulation.transfer_logs import TransferLogs
 from evm.simulation.world import WrappingWorld
-from evm.state_roots import StateRoots
+from evm.state_roots import StateRoots, Tries
 from evm.transactions import ACCESS_LIST, BLOB, LEGACY, Transaction
 from evm.trie import ordered_root
 from evm.world import World
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from evm.simulation.call import CallResult
     from evm.simulation.planning import BlockCalls
     from evm.simulation.transfer_logs import IndexedLog
-    from evm.state_trie import StateTrie
     from evm.world import StateReader
 
 ADDED_TO_CAPPED = " (gas limit was capped by the RPC server's global gas cap)"
@@ -127,7 +126,7 @@ class BlockRun:
         self._execution: SimulatedExecution
 
     def execute(
-        self, state: StateReader, trie: StateTrie, budget: GasBudget
+        self, state: StateReader, trie: Tries, budget: GasBudget
     ) -> SimulatedBlock:
         """Execute the block on its parent's state.
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evm.chain_config import ChainConfig
     from evm.headers import Header
     from evm.simulation.planning import PlannedBlock
-    from evm.state_trie import StateTrie
+    from evm.state_roots import Tries
     from evm.world import StateReader
 
 
@@ -37,7 +37,7 @@ class Base:
     header: Header
     config: ChainConfig
     state: StateReader
-    trie: StateTrie
+    trie: Tries
     """The tries after the block. Each simulated block updates them."""
     ancestor_hashes: Iterable[Hash32]
     """From the block's parent on, newest first. They are iterated more than once."""

@@ -10,8 +10,9 @@ from typing import Any
 import orjson
 from django.conf import settings
 
+from evm.proved_state import Keys
 from evm.simulation.errors import SimulationError
-from jsonrpc.errors import InvalidParams
+from jsonrpc.errors import InvalidParams, ServiceUnavailable
 from jsonrpc.params import Param
 from nodeapi.arguments.simulations import (
     Simulation,
@@ -20,10 +21,12 @@ from nodeapi.arguments.simulations import (
 )
 from nodeapi.encoding import LATEST, BlockReference, block_number_or_hash
 from nodeapi.errors.arguments import SimulationTooLarge
+from nodeapi.errors.blocks import NotProved
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.eth_calls import fragment
 from nodeapi.methods.execution import run_task
+from nodeapi.proofs.unknown import UnknownNodes
 from nodeapi.results.answers import Answer
 from nodeapi.schemas.blocks import BLOCK, WITHDRAWAL
 from nodeapi.schemas.building import array_of, component, named, object_with
@@ -147,8 +150,38 @@ async def simulate(
         raise InvalidParams("empty input")
     _require_contracts(context, simulation)
     block_hash = await context.store.state_hash(context.network.id, block)
-    arguments = {"payload": encoded, "gas_cap": settings.NODEAPI_CALL_GAS}
-    return await run_task(context, "simulate", block_hash, arguments)
+    arguments: dict[str, Any] = {
+        "payload": encoded,
+        "gas_cap": settings.NODEAPI_CALL_GAS,
+    }
+    proved = Keys()
+    while True:
+        try:
+            return await run_task(context, "simulate", block_hash, arguments)
+        except UnknownNodes as error:
+            arguments["nodes"] = await _proved_nodes(context, block_hash, proved, error)
+
+
+async def _proved_nodes(
+    context: Context, block_hash: bytes, proved: Keys, error: UnknownNodes
+) -> list[str]:
+    """Return the trie nodes that a simulation on a sparse state needs, as digits.
+
+    proved: keys whose nodes were returned before. The error's are added.
+
+    Raises: NotProved, TooManyUnknownValues.
+    """
+    count = len(proved)
+    proved.update(error.keys)
+    if len(proved) == count:
+        raise NotProved  # the node is on none of the keys' paths
+    if context.values is None:
+        raise ServiceUnavailable
+    anchor, fetched = await context.values.nodes_at(
+        context.network, block_hash, proved, context.customer
+    )
+    rows = fetched.nodes.rows(anchor.state_root)
+    return [node.hex() for found in rows.values() for node in found.values()]
 
 
 def _require_contracts(context: Context, simulation: Simulation) -> None:

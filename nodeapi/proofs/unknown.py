@@ -1,4 +1,4 @@
-"""Unknown values that a call has met in a worker process."""
+"""What a task has not known in a worker process."""
 
 from __future__ import annotations
 
@@ -18,3 +18,14 @@ class UnknownInCall(UnknownValues):
         super().__init__(keys)
         self.call = call
         self.block_hash = block_hash
+
+
+class UnknownNodes(Exception):
+    """Raised for trie nodes that are needed to change accounts and slots.
+
+    keys: the accounts and slots, whose proofs have most of the nodes.
+    """
+
+    def __init__(self, keys: Keys) -> None:
+        super().__init__(keys)
+        self.keys = keys

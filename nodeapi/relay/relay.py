@@ -142,6 +142,9 @@ class Relay:
             allow(transaction.to)
             if clients:
                 await self._broadcast(clients, raw)
+            elif network.checkpoint_number is not None:
+                # The local pool reads senders from rows alone.
+                raise UpstreamsUnavailable
             else:
                 await self._local.add(network.id, submission)
         self._transactions.discard((network.id, transaction.hash))

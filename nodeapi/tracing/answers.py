@@ -16,6 +16,7 @@ from nodeapi.errors.execution import (
     TaskResultTooLarge,
     TaskTimeout,
 )
+from nodeapi.proofs.unknown import UnknownNodes
 from nodeapi.results.spool import Hold, ResultFile, SpoolCount
 from nodeapi.tracing import wire
 
@@ -148,8 +149,10 @@ def weight_of(name: bytes) -> int:
 
 def failure_of(
     kind: bytes, rest: bytes, gas_used: int, timeout: float, limit: int
-) -> RpcError | UnknownValues:
+) -> RpcError | UnknownValues | UnknownNodes:
     """Return the error of a task's outcome. limit: of results, in bytes."""
+    if kind == wire.UNKNOWN_NODES:
+        return UnknownNodes(wire.decode_keys(rest))
     if kind == wire.UNKNOWN:
         return UnknownValues(wire.decode_keys(rest))
     if kind == wire.FAILED:

@@ -20,6 +20,7 @@ from evm.trie import MissingTrieNode
 from jsonrpc.errors import RpcError
 from nodeapi.errors.blocks import NotProved
 from nodeapi.errors.proofs import SlotsNotEnumerable
+from nodeapi.proofs.unknown import UnknownNodes
 from nodeapi.results.spool import SpoolFull
 from nodeapi.tracing import wire
 from nodeapi.tracing.context import (
@@ -237,6 +238,8 @@ class TaskRunner:
             return wire.TOO_LARGE, 0, b""
         except UnknownValues as unknown:
             return wire.UNKNOWN, 0, wire.encode_keys(unknown.keys)
+        except UnknownNodes as unknown:
+            return wire.UNKNOWN_NODES, 0, wire.encode_keys(unknown.keys)
         except RpcError as error:
             return _refused(error)
         except NotEnumerable:

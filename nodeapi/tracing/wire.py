@@ -47,6 +47,8 @@ REFUSED = b"x"
 UNKNOWN = b"k"
 """Values of a sparse state are unknown, which have to be proved before the job or task is
 executed again. The rest is their keys; see `encode_keys`."""
+UNKNOWN_NODES = b"n"
+"""Trie nodes of a sparse state are unknown. The rest are the keys whose proofs have them."""
 TOO_LARGE = b"l"
 UNAVAILABLE = b"u"
 """The database is unavailable."""
@@ -64,7 +66,7 @@ SECONDS = struct.Struct(">d")
 OUTCOME = struct.Struct(">HcQdI")
 """Head of a task's outcome: the task's place in its array, the kind, the gas used, the
 seconds of processor time, and the length of the rest. The kind is DONE with the result; SPOOLED; FAILED with an array of an
-error object's code, message and data, and whether it is lasting; UNKNOWN; TIMED_OUT;
+error object's code, message and data, and whether it is lasting; UNKNOWN or UNKNOWN_NODES; TIMED_OUT;
 TOO_LARGE, with the limit if it is not that of results; UNAVAILABLE or CRASHED."""
 SPOOLED = b"s"
 """The result is in the file; the rest is its size."""

@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 from networks.models import Network
 from nodeapi.chain.audit import AuditFailure, audit_block
 from nodeapi.chain.database import importer_connection
-from nodeapi.proofs.audit import audit_sparse
+from nodeapi.chain.sparse_audit import audit_sparse
 from nodeapi.proofs.values import NoProof
 from nodeapi.upstreams.client import UpstreamClient
 

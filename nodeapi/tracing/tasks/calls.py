@@ -32,7 +32,7 @@ from nodeapi.arguments.calls import (
     decode_state_overrides,
 )
 from nodeapi.arguments.simulations import decode_simulation
-from nodeapi.chain.trie_at import NODES_CACHED, TooManyChanges, trie_at
+from nodeapi.chain.trie_at import NODES_CACHED, TooManyChanges, rewind
 from nodeapi.documents.simulated import simulated_block_document
 from nodeapi.encoding import data, quantity
 from nodeapi.results.proofs import MAX_CHANGES
@@ -43,10 +43,14 @@ from nodeapi.tracing.context import (
     TransientFailure,
 )
 from nodeapi.tracing.execution import snapshot
+from nodeapi.tracing.proved_tries import ProvedTries
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from evm.precompiles.contract import Precompile
     from evm.simulation.block import CallBlock
+    from evm.state_roots import Tries
     from evm.world import World
     from nodeapi.arguments.simulations import Simulation
     from nodeapi.tracing.context import Task, TaskContext
@@ -178,15 +182,17 @@ def simulate(context: TaskContext, arguments: Any) -> TaskResult:
     """Return the result of eth_simulateV1.
 
     arguments: `payload`, see `nodeapi.arguments.simulations`; `gas_cap`, the gas of all
-        calls together, 0 without a limit.
-    Raises: TaskFailed.
+        calls together, 0 without a limit; `nodes`, proved trie nodes as hexadecimal digits,
+        for a sparse network if the stored ones don't suffice.
+    Raises: TaskFailed, UnknownNodes.
     """
     simulation = decode_simulation(arguments["payload"])
     budget = GasBudget(arguments["gas_cap"])
     try:
         # One snapshot, because the tries must not change with the chain.
         with snapshot(context.connection):
-            documents = _documents(context, simulation, budget)
+            nodes = map(bytes.fromhex, arguments.get("nodes", ()))
+            documents = _documents(context, simulation, budget, nodes)
     except SimulationError as error:
         raise TaskFailed(error.code, error.text, gas_used=budget.gas_used) from error
     except TooManyChanges as error:
@@ -195,19 +201,25 @@ def simulate(context: TaskContext, arguments: Any) -> TaskResult:
 
 
 def _documents(
-    context: TaskContext, simulation: Simulation, budget: GasBudget
+    context: TaskContext,
+    simulation: Simulation,
+    budget: GasBudget,
+    nodes: Iterable[bytes],
 ) -> list[bytes]:
     """Return the block objects. Raises: SimulationError, TooManyChanges, TaskFailed."""
     after = context.state
     planned = plan_blocks(simulation.blocks, after.header)
     check_difficulties(planned, after.header, after.config)
-    tries = trie_at(
+    rewinding = rewind(
         context.connection,
         context.network_id,
         context.block_hash,
         cache=_nodes,
         max_changes=MAX_CHANGES,
     )
+    tries: Tries = rewinding.open()
+    if context.checkpoint is not None:
+        tries = ProvedTries(rewinding, after.header.state_root, nodes)
     base = Base(after.header, after.config, after.state, tries, after.ancestor_hashes)
     simulator = Simulator(
         base,
