@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import threading
+import io
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from evm.receipts import Log
 from networks.services import Checkpoint
+from nodeapi.chain.database import importer_connection
+from nodeapi.chain.proved_blocks import history_lock
 from nodeapi.follower import history
-from nodeapi.follower.history import store_history
 from nodeapi.models import Block
-from nodeapi.upstreams.proved_blocks import BlocksUnavailable
 from samples.builder import ChainBuilder
 from tests.nodeapi.follower.conftest import StartNode
-from tests.nodeapi.follower.net import Net
+from tests.nodeapi.follower.net import SLUG, Net
 from tests.support.simulator import ALICE, forged, genesis_of, grow, small_chain
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -91,15 +92,37 @@ def test_a_command_stores_the_history_that_an_upstream_has(
     with net.followed():
         net.wait_for(chain.blocks[-1])
     assert numbers(net) == [0, *range(CHECKPOINT - 255, CHECKPOINT + 1)]
-    stop, seen = threading.Event(), list[int]()
 
-    def store(first: int) -> None:
-        store_history(net.id, first, stop, blocks_per_second=1000, progress=seen.append)
+    def store(first: int, *more: str) -> str:
+        stdout = io.StringIO()
+        arguments = "--network", SLUG, "--from", str(first), "--rate", "1000", *more
+        call_command("backfill", *arguments, stdout=stdout)
+        return stdout.getvalue()
 
-    store(3)
-    assert seen == [3]
-    with pytest.raises(BlocksUnavailable, match=r"pruned history unavailable \(4444\)"):
+    with pytest.raises(CommandError, match="use --to 4"):
+        store(1, "--to", "3")
+    assert "net: blocks from 3 on are stored" in store(3)
+    with pytest.raises(CommandError, match=r"pruned history unavailable \(4444\)"):
         store(1)
     node.pruned = 0
-    store(0)
+    with importer_connection() as opened, history_lock(opened, net.id) as is_held:
+        assert is_held
+        with pytest.raises(CommandError, match="another process"):
+            store(1)
+    store(1)
     assert numbers(net) == list(range(CHECKPOINT + 1))
+
+
+def test_a_chain_that_leaves_below_the_checkpoint_is_refused(
+    chain: ChainBuilder, start_node: StartNode
+) -> None:
+    node = start_node(chain)
+    net = network(chain, node, history_blocks=0)
+    with net.followed():
+        net.wait_for(chain.blocks[-1])
+    other = grow(small_chain(fork="osaka"), CHECKPOINT + 5, "other")
+    node.show(other)
+    with net.followed():
+        net.wait_for_alarm(f"does not descend from the finalized block {CHECKPOINT}")
+    assert net.head() == (CHECKPOINT, chain.blocks[-1].header.hash)
+    assert not net.reorganisations()
