@@ -204,6 +204,24 @@ class Network(models.Model):
         return self.state == NetworkState.VISIBLE and not self.is_preparing
 
     @property
+    def oldest_blocks(self) -> dict[str, int] | None:
+        """The numbers of the oldest blocks with each kind of data.
+
+        None if the network started at block 0, so that it has everything from there on.
+        """
+        checkpoint = self.checkpoint_number
+        if checkpoint is None:
+            return None
+        oldest = checkpoint if self.oldest_number is None else self.oldest_number
+        oldest = 0 if oldest == 1 else oldest  # block 0 is stored as well
+        return {
+            "blocks": oldest,
+            "logs": oldest,
+            "state": checkpoint,
+            "traces": checkpoint + 1,
+        }
+
+    @property
     def state_text(self) -> str:
         """The state as text: `preparing` if that hides the network, otherwise the state."""
         if self.is_preparing and self.state == NetworkState.VISIBLE:

@@ -32,7 +32,12 @@ from nodeapi.deletion.requests import (
     tables_of,
 )
 from nodeapi.status.charts import import_charts
-from nodeapi.status.facts import network_status, newest_record_sizes, release_block
+from nodeapi.status.facts import (
+    network_status,
+    newest_record_sizes,
+    progress,
+    release_block,
+)
 from nodeapi.status.reorganisations import recent_reorganisations
 from nodeapi.status.troubles import percent_of
 
@@ -203,7 +208,7 @@ class RecordedNetworkAdmin(ObjectActions, NetworkAdmin):
 
     @admin.display(description="state", ordering="state")
     def state_text(self, network: Network) -> str:
-        return network.state_text
+        return ": ".join(filter(None, (network.state_text, progress(network))))
 
     @admin.display(description="size of the trace records")
     def records(self, network: Network) -> str:

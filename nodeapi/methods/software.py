@@ -90,8 +90,25 @@ def modules(context: Context) -> bytes:
     summary="Returns the OpenRPC document of this service.",
 )
 def discover(context: Context) -> bytes:
-    """Return the OpenRPC document, which is generated from the registry of methods."""
-    return _document()
+    """Return the OpenRPC document, which is generated from the registry of methods.
+
+    That of a network that started at a checkpoint names the oldest blocks with data.
+    """
+    network = context.network
+    checkpoint, oldest = network.checkpoint_number, network.oldest_number
+    if checkpoint is None:
+        return _document()
+    stored = 0 if oldest == 1 else oldest or checkpoint
+    kept = {
+        "checkpoint": hex(checkpoint),
+        "oldestBlock": {
+            "blocks": hex(stored),
+            "logs": hex(stored),
+            "state": hex(checkpoint),
+            "traces": hex(checkpoint + 1),
+        },
+    }
+    return _document()[:-1] + b',"x-history":%b}' % dump(kept)
 
 
 @cache

@@ -98,6 +98,8 @@ class NetworkStatus:
     """Time since the timestamp of the head."""
     lag_seconds: str
     """Age of the head while the upstreams have newer blocks, otherwise `0 s`."""
+    progress: str
+    """What a network that is preparing has done and still has to do; "" for others."""
     lag_blocks: int | None
     """Blocks behind the highest head of the upstreams, None if that is unknown."""
     tags: Tags
@@ -125,12 +127,40 @@ def network_status(network: Network, now: datetime) -> NetworkStatus:
         head_moment=words.moment(timestamp) if head else "",
         head_age=age,
         lag_seconds=age if behind else "0 s",
+        progress=progress(network),
         lag_blocks=behind,
         tags=tags_of(network),
         warnings=_warnings(network),
         follower=_follower(network, status, now),
         upstreams=_upstreams(network, best, now),
         quarantined=_quarantined(network),
+    )
+
+
+def progress(network: Network) -> str:
+    """Return the progress of a network's first import as text, "" after it."""
+    from nodeapi.chain.position import ANCESTORS_KEPT  # loads the EVM
+
+    if not network.is_preparing:
+        return ""
+    status = FollowerStatus.objects.filter(network=network).first()
+    head, checkpoint = network.head_number or 0, network.checkpoint_number
+    if checkpoint is not None and head == 0:
+        due = min(ANCESTORS_KEPT, checkpoint)
+        oldest = network.oldest_number
+        stored = 0 if oldest is None else checkpoint - oldest + 1
+        return f"{stored} of {due} blocks up to the checkpoint are stored"
+    best = None if status is None else status.best_number
+    if status is None or best is None or best <= head:
+        return ""
+    seconds = (status.updated_at - status.process_started_at).total_seconds()
+    done = 0 if status.starting_number is None else head - status.starting_number
+    if done <= 0 or seconds <= 0:
+        return f"block {words.number(head)} of {words.number(best)}"
+    left = (best - head) * seconds / done
+    return (
+        f"block {words.number(head)} of {words.number(best)}, "
+        f"{done / seconds:,.1f} blocks per second, {words.age(left)} left"
     )
 
 

@@ -79,6 +79,7 @@ def network_state(network: Network) -> dict[str, Any]:
         "head": _block(network, network.head_hash),
         "safe": _block(network, network.safe_hash),
         "finalized": _block(network, network.finalized_hash),
+        "checkpoint": _checkpoint(network),
         "agree": network.agree,
         "follower": None if status is None else _follower(network, status),
         "upstreams": [_upstream(upstream) for upstream in upstreams],
@@ -86,6 +87,17 @@ def network_state(network: Network) -> dict[str, Any]:
             {"name": fork.name, "block": fork.block, "time": fork.time}
             for fork in config.unknown_forks
         ],
+    }
+
+
+def _checkpoint(network: Network) -> dict[str, Any] | None:
+    """Return the block at which a network started, None if it was block 0."""
+    if network.checkpoint_number is None:
+        return None
+    return {
+        "number": network.checkpoint_number,
+        "hash": to_hex_or_none(network.checkpoint_hash),
+        "oldest": network.oldest_blocks,
     }
 
 

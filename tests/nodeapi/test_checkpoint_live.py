@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from evm.blocks import decode_block
 from networks.services import finish_preparing
@@ -204,3 +205,22 @@ def test_capabilities_name_the_oldest_blocks(clients: list[Api]) -> None:
         "blocks": hex(OLDEST),
         "stateproofs": hex(CHECKPOINT),
     }
+
+
+def test_documents_name_the_oldest_blocks(clients: list[Api]) -> None:
+    sparse, full = clients
+    found = sparse.result("rpc.discover")
+    assert found.pop("x-history") == {
+        "checkpoint": hex(CHECKPOINT),
+        "oldestBlock": {
+            "blocks": hex(OLDEST),
+            "logs": hex(OLDEST),
+            "state": hex(CHECKPOINT),
+            "traces": hex(CHECKPOINT + 1),
+        },
+    }
+    assert found == full.result("rpc.discover")
+    page = Client().get("/docs/networks").content.decode()
+    assert f"Started at block {CHECKPOINT}" in page
+    assert f"logs from block {OLDEST} on" in page
+    assert page.count("Started at block") == 1

@@ -197,3 +197,17 @@ def test_list_shows_what_each_follower_does(network: Network) -> None:
     _, dev, files = output("list_networks").splitlines()
     assert dev.split()[-3:] == ["1", "following", "visible"]
     assert files.split()[-4:] == ["0", "no", "upstreams", "visible"]
+
+
+def test_checkpoint_and_oldest_blocks_are_named(network: Network) -> None:
+    assert json.loads(output("network_status", "dev", "--json"))["checkpoint"] is None
+    Network.objects.update(
+        checkpoint_number=9000, checkpoint_hash=hash_of("nine"), oldest_number=700
+    )
+    state = json.loads(output("network_status", "dev", "--json"))["checkpoint"]
+    oldest = {"blocks": 700, "logs": 700, "state": 9000, "traces": 9001}
+    block_hash = f"0x{hash_of('nine').hex()}"
+    assert state == {"number": 9000, "hash": block_hash, "oldest": oldest}
+    lines = output("network_status", "dev")
+    assert f"checkpoint 9000  {block_hash}" in lines
+    assert "oldest     blocks 700, logs 700, state 9000, traces 9001" in lines

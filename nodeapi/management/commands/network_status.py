@@ -79,6 +79,11 @@ def _lines(state: dict[str, Any]) -> list[str]:
         block = state[tag]
         if block is not None:
             lines.append(f"  {tag:<10} {block['number']}  {block['hash']}")
+    checkpoint = state["checkpoint"]
+    if checkpoint is not None:
+        lines.append(f"  checkpoint {checkpoint['number']}  {checkpoint['hash']}")
+        oldest = (f"{kind} {number}" for kind, number in checkpoint["oldest"].items())
+        lines.append(f"  oldest     {', '.join(oldest)}")
     follower = state["follower"]
     if follower is not None:
         lines.append(

@@ -16,6 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from keys.models import User
+from networks.models import Network
 from nodeapi.models import (
     FollowerStatus,
     ImportTiming,
@@ -315,3 +316,33 @@ def test_the_page_is_quick_among_many_rows(chain, boss):
             plan = "\n".join(row for (row,) in cursor.fetchall())
             for table in ("importtiming", "quarantinedblock"):
                 assert f"Seq Scan on nodeapi_{table}" not in plan, plan
+
+
+def test_progress_of_a_network_that_is_preparing(
+    chain: FollowedChain, boss: Client
+) -> None:
+    network = chain.network
+    path = f"/admin/networks/network/{network.pk}/status/"
+    assert "Preparing:" not in text(boss.get(path))
+
+    def shown(**fields: int | None) -> str:
+        Network.objects.filter(pk=network.pk).update(is_preparing=True, **fields)
+        page = text(boss.get(path))
+        found = re.search(r"Preparing: (.*)\.<", page)
+        assert found is not None, page
+        assert found[1] in text(boss.get("/admin/networks/network/"))
+        return found[1]
+
+    now = timezone.now()
+    FollowerStatus.objects.create(
+        network=network,
+        process_started_at=now - timedelta(seconds=10),
+        updated_at=now,
+        best_number=723,
+        best_hash=b"",
+        starting_number=0,
+    )
+    assert shown() == "block 3 of 723, 0.3 blocks per second, 40 min left"
+    assert shown(head_number=0, checkpoint_number=1000, oldest_number=900) == (
+        "101 of 256 blocks up to the checkpoint are stored"
+    )
