@@ -110,26 +110,34 @@ def find_geth() -> str:
 
 @contextmanager
 def running_geth(
-    binary: str, genesis: Any, chain: bytes, folder: Path, *, apis: str = "eth,debug"
+    binary: str,
+    genesis: Any,
+    chain: bytes,
+    folder: Path,
+    *,
+    apis: str = "eth,debug",
+    archive: bool = True,
 ) -> Iterator[Geth]:
     """Start geth on a new chain, and give calls to it.
 
     genesis: geth's genesis.json. chain: the RLP of the blocks after the genesis block.
     folder: an empty folder for geth's files. apis: served beside `net` and `web3`.
+    archive: whether all states are kept, and not only those of the newest 128 blocks.
     Raises: GethError.
     """
     paths = {name: folder / name for name in ("genesis.json", "chain.rlp", "geth.toml")}
     paths["genesis.json"].write_text(json.dumps(genesis))
     paths["chain.rlp"].write_bytes(chain)
     paths["geth.toml"].write_text(_CONFIG)
-    data = ("--datadir", str(folder / "data"), "--state.scheme", "hash")
-    archive = ("--gcmode", "archive")
+    scheme = "hash" if archive else "path"
+    data = ("--datadir", str(folder / "data"), "--state.scheme", scheme)
+    mode = ("--gcmode", "archive" if archive else "full")
     _run(binary, "init", *data, str(paths["genesis.json"]))
     if chain:
-        _run(binary, "import", *data, *archive, str(paths["chain.rlp"]))
+        _run(binary, "import", *data, *mode, str(paths["chain.rlp"]))
     port = free_port()
     arguments = [
-        *(binary, *data, *archive, "--config", str(paths["geth.toml"])),
+        *(binary, *data, *mode, "--config", str(paths["geth.toml"])),
         *("--syncmode", "full", "--ipcdisable", "--authrpc.port", str(free_port())),
         *("--http", "--http.addr", "127.0.0.1", "--http.port", str(port)),
         *("--http.api", f"{apis},net,web3"),

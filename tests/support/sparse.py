@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from threading import Event
 from typing import Any
 
+import pytest
 from django.db import connection
 from eth_typing import Address
 
@@ -25,8 +29,6 @@ from tests.support.state_node import LocalClient
 WRITER, READER = Address(b"\xa1" * 20), Address(b"\xa2" * 20)
 PAIRS = 6
 """Slots that a call of one of the contracts writes or reads."""
-SLOTS = 400
-"""Slots of `WRITER` in the genesis, so that its trie has extensions and deep leaves."""
 
 
 def _word(number: int) -> bytes:
@@ -54,53 +56,80 @@ _READ = (
 )
 
 
-def genesis(fork: str = "prague") -> dict[str, Any]:
-    """Return the genesis.json of `storage_chain`."""
-    chance = random.Random(1)
-    alloc: dict[str, Any] = {
-        f"0x{chance.randbytes(20).hex()}": {"balance": hex(n + 1)} for n in range(300)
-    }
-    alloc[f"0x{ALICE.address.hex()}"] = {"balance": hex(10**24)}
-    alloc[f"0x{WRITER.hex()}"] = {
-        "balance": "0x0",
-        "code": f"0x{_WRITE.hex()}",
-        "storage": {f"0x{slot:064x}": f"0x{slot + 1:064x}" for slot in range(SLOTS)},
-    }
-    alloc[f"0x{READER.hex()}"] = {"balance": "0x0", "code": f"0x{_READ.hex()}"}
-    return make_genesis(chain_id=1337, first_blocks=from_genesis(fork), alloc=alloc)
+@dataclass(frozen=True)
+class Load:
+    """A state with much storage, and blocks of random calls.
+
+    accounts: number of those with ether. slots: of `WRITER` in the genesis, so that its
+    trie has extensions and deep leaves.
+    """
+
+    fork: str = "prague"
+    accounts: int = 300
+    slots: int = 400
+
+    @cached_property
+    def addresses(self) -> list[Address]:
+        """The accounts with ether."""
+        chance = random.Random(1)
+        return [Address(chance.randbytes(20)) for _ in range(self.accounts)]
+
+    @cached_property
+    def genesis(self) -> dict[str, Any]:
+        """The genesis.json."""
+        alloc: dict[str, Any] = {
+            f"0x{address.hex()}": {"balance": hex(place + 1)}
+            for place, address in enumerate(self.addresses)
+        }
+        alloc[f"0x{ALICE.address.hex()}"] = {"balance": hex(10**24)}
+        storage = {f"0x{n:064x}": f"0x{n + 1:064x}" for n in range(self.slots)}
+        code = {"balance": "0x0", "code": f"0x{_WRITE.hex()}", "storage": storage}
+        alloc[f"0x{WRITER.hex()}"] = code
+        alloc[f"0x{READER.hex()}"] = {"balance": "0x0", "code": f"0x{_READ.hex()}"}
+        forks = from_genesis(self.fork)
+        return make_genesis(chain_id=1337, first_blocks=forks, alloc=alloc)
+
+    def chain(self) -> ChainBuilder:
+        """Return a chain without blocks, of which each takes a second."""
+        return ChainBuilder(self.genesis, seconds_per_block=1)
+
+    def grow(
+        self, chain: ChainBuilder, count: int, seed: int, transactions: int = 4
+    ) -> ChainBuilder:
+        """Add blocks with random calls. Other seeds make other blocks."""
+        chance = random.Random(seed)
+        for _ in range(count):
+            for _ in range(transactions):
+                if chance.random() < 0.6:
+                    chain.send(ALICE, WRITER, self._written(chance))
+                else:
+                    chain.send(ALICE, READER, self.asked(chance))
+                if chance.random() < 0.3:
+                    chain.send(ALICE, chance.choice(self.addresses), value=7)
+            chain.block(extra_data=b"%d" % seed)
+        return chain
+
+    def _written(self, chance: random.Random) -> bytes:
+        """Return the data of a call that writes and clears slots."""
+        return b"".join(
+            _word(chance.randrange(2 * self.slots))
+            + _word(chance.choice([0, 0, chance.getrandbits(64)]))
+            for _ in range(PAIRS)
+        )
+
+    def asked(self, chance: random.Random) -> bytes:
+        """Return the data of a call of `READER`: addresses, the first one unknown."""
+        addresses = [chance.randbytes(20), *chance.sample(self.addresses, PAIRS - 1)]
+        return b"".join(each.rjust(32, b"\0") for each in addresses)
 
 
-def storage_chain() -> ChainBuilder:
-    """Return a chain without blocks, of which each has a second."""
-    return ChainBuilder(genesis(), seconds_per_block=1)
-
-
-def grow(
-    chain: ChainBuilder, count: int, seed: int, transactions: int = 4
-) -> ChainBuilder:
-    """Add blocks with random calls. Other seeds make other blocks."""
-    chance = random.Random(seed)
-    addresses = [bytes.fromhex(name[2:]) for name in sorted(genesis()["alloc"])]
-    for _ in range(count):
-        for _ in range(transactions):
-            if chance.random() < 0.6:
-                words = [
-                    number
-                    for _ in range(PAIRS)
-                    for number in (
-                        chance.randrange(2 * SLOTS),
-                        chance.choice([0, 0, chance.getrandbits(64)]),
-                    )
-                ]
-                chain.send(ALICE, WRITER, b"".join(map(_word, words)))
-            else:
-                asked = [chance.randbytes(20), *chance.sample(addresses, PAIRS - 1)]
-                data = b"".join(each.rjust(32, b"\0") for each in asked)
-                chain.send(ALICE, READER, data)
-            if chance.random() < 0.3:
-                chain.send(ALICE, Address(chance.choice(addresses)), value=7)
-        chain.block(extra_data=b"%d" % seed)
-    return chain
+@contextmanager
+def kept_garbage_collector() -> Iterator[None]:
+    """Keep a follower from changing this process's garbage collector."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gc, "freeze", lambda: None)
+        patch.setattr(gc, "set_threshold", lambda *_: None)
+        yield
 
 
 class _Clients:

@@ -35,14 +35,16 @@ class Net:
     def __init__(
         self,
         *nodes: Simulator,
+        slug: str = SLUG,
         scheme: str = "http",
         genesis: dict[str, Any] | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> None:
         """Create the network, with these upstreams in this order."""
+        self.slug = slug
         with importer_connection() as opened:
             self.id = open_network(
-                opened, SLUG, genesis=genesis or genesis_of(), checkpoint=checkpoint
+                opened, slug, genesis=genesis or genesis_of(), checkpoint=checkpoint
             )
         self.upstreams = [self.add(node, scheme) for node in nodes]
 
@@ -70,7 +72,7 @@ class Net:
 
     def head(self) -> tuple[int, bytes]:
         """Return number and hash of the head."""
-        return chains.head(SLUG)
+        return chains.head(self.slug)
 
     def tags(self) -> tuple[bytes | None, bytes | None]:
         """Return the hashes of the safe and finalized blocks."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import random
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +13,9 @@ from networks.services import Checkpoint, add_upstream
 from tests.nodeapi.follower.net import SLUG, Net
 from tests.support import chains, copies
 from tests.support.live import Api, live_service, request
-from tests.support.sparse import READER, SLOTS, WRITER, genesis, grow, storage_chain
+from tests.support.sparse import READER, WRITER, Load, kept_garbage_collector
 
+LOAD = Load()
 CHECKPOINT, HEAD = 260, 280
 
 
@@ -39,9 +38,9 @@ class Edge:
 
 
 def import_full() -> None:
-    chain = grow(storage_chain(), 240, seed=0, transactions=0)
-    grow(chain, HEAD - 240, seed=5)
-    chains.import_blocks("full", genesis(), chain.blocks)
+    chain = LOAD.grow(LOAD.chain(), 240, seed=0, transactions=0)
+    LOAD.grow(chain, HEAD - 240, seed=5)
+    chains.import_blocks("full", LOAD.genesis, chain.blocks)
 
 
 @pytest.fixture(scope="module")
@@ -52,22 +51,13 @@ def edge(module_db: None) -> Iterator[Edge]:
         with live.api("full", key=key) as api:
             block = api.result("eth_getBlockByNumber", hex(CHECKPOINT), False)
             checkpoint = Checkpoint(CHECKPOINT, bytes.fromhex(block["hash"][2:]), 256)
-            net = Net(genesis=genesis(), checkpoint=checkpoint)
+            net = Net(genesis=LOAD.genesis, checkpoint=checkpoint)
             add_upstream(network=net.row(), url=f"{live.base_url}/full/v3/{key}")
             with kept_garbage_collector(), net.followed():
                 net.wait(lambda: net.head() == chains.head("full"), net.head)
                 with live.api(SLUG, key=live.new_key(may_trace=True)) as sparse:
                     net.wait(lambda: sparse.send(request("eth_gasPrice")).is_success)
                     yield Edge(api, sparse)
-
-
-@contextmanager
-def kept_garbage_collector() -> Iterator[None]:
-    """Keep the follower from changing this process's garbage collector."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gc, "freeze", lambda: None)
-        patch.setattr(gc, "set_threshold", lambda *_: None)
-        yield
 
 
 def test_blocks_and_traces(edge: Edge) -> None:
@@ -82,13 +72,13 @@ def test_blocks_and_traces(edge: Edge) -> None:
 
 def test_random_reads(edge: Edge) -> None:
     chance = random.Random(7)
-    addresses = sorted(genesis()["alloc"])
+    addresses = [f"0x{each.hex()}" for each in LOAD.addresses]
     calls: list[tuple[Any, ...]] = []
     for _ in range(150):
         block = chance.choice(["latest", hex(chance.randint(CHECKPOINT, HEAD))])
         address = chance.choice([*addresses, f"0x{chance.randbytes(20).hex()}"])
         slot = hex(
-            chance.choice([chance.randrange(2 * SLOTS), chance.getrandbits(256)])
+            chance.choice([chance.randrange(2 * LOAD.slots), chance.getrandbits(256)])
         )
         calls += [
             ("eth_getStorageAt", f"0x{WRITER.hex()}", slot, block),
@@ -103,11 +93,9 @@ def test_random_reads(edge: Edge) -> None:
 
 def test_calls_of_unknown_values(edge: Edge) -> None:
     chance = random.Random(8)
-    addresses = [bytes.fromhex(name[2:]) for name in sorted(genesis()["alloc"])]
     for number in (CHECKPOINT, CHECKPOINT + 7, HEAD):
-        asked = [chance.randbytes(20), *chance.sample(addresses, 5)]
-        data = b"".join(each.rjust(32, b"\0") for each in asked).hex()
-        call = {"to": f"0x{READER.hex()}", "data": f"0x{data}"}
+        data = f"0x{LOAD.asked(chance).hex()}"
+        call = {"to": f"0x{READER.hex()}", "data": data}
         edge.compare(
             ("eth_call", call, hex(number)),
             ("eth_estimateGas", call, hex(number)),

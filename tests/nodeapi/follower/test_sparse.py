@@ -23,10 +23,11 @@ from tests.nodeapi.follower.net import SLUG, Net
 from tests.support import chains, copies
 from tests.support.full_node import FullNode
 from tests.support.simulator import Simulator
-from tests.support.sparse import genesis, grow, storage_chain
+from tests.support.sparse import Load
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+LOAD = Load()
 CHECKPOINT, HEAD = 260, 284
 BRANCH = 272
 """The block at which another branch begins."""
@@ -35,26 +36,26 @@ BRANCH = 272
 @cache
 def chain() -> ChainBuilder:
     """Return a chain up to `HEAD`."""
-    return grow(trunk().fork(), HEAD - BRANCH, seed=2)
+    return LOAD.grow(trunk().fork(), HEAD - BRANCH, seed=2)
 
 
 @cache
 def branch() -> ChainBuilder:
     """Return a chain that is longer by a block, and branches off after `BRANCH`."""
-    return grow(trunk().fork(), HEAD - BRANCH + 1, seed=3)
+    return LOAD.grow(trunk().fork(), HEAD - BRANCH + 1, seed=3)
 
 
 @cache
 def trunk() -> ChainBuilder:
     """Return what both chains begin with."""
-    made = grow(storage_chain(), 240, seed=0, transactions=0)
-    return grow(made, BRANCH - 240, seed=1)
+    made = LOAD.grow(LOAD.chain(), 240, seed=0, transactions=0)
+    return LOAD.grow(made, BRANCH - 240, seed=1)
 
 
 def import_full() -> None:
     """Import both chains into a complete network, whose head is the branch's."""
     chains.import_blocks(
-        "full", genesis(), [*chain().blocks, *branch().blocks[BRANCH:]]
+        "full", LOAD.genesis, [*chain().blocks, *branch().blocks[BRANCH:]]
     )
 
 
@@ -78,7 +79,7 @@ def sparse_net(*nodes: Simulator) -> Net:
     block = chain().blocks[CHECKPOINT - 1]
     return Net(
         *nodes,
-        genesis=genesis(),
+        genesis=LOAD.genesis,
         checkpoint=Checkpoint(CHECKPOINT, block.header.hash, 256),
     )
 
