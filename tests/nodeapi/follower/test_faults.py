@@ -425,7 +425,7 @@ def test_fork_schedules_are_compared(
         )
     first, second = status.fork_warnings.splitlines()
     assert first.startswith("The upstream has a fork at 2033-05-18 03:33:20 UTC")
-    assert second.startswith("The fork without a known name at 2033-05-18")
+    assert second.startswith("Blocks from 2033-05-18 03:33:20 UTC on can't be imported")
     assert status.unsupported_fork_time == 2_000_000_000
     for index in (1, 2):
         assert net.upstream_status(index).fork_warnings == ""
