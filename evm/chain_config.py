@@ -369,8 +369,9 @@ def _unknown_forks(config: Mapping[str, object]) -> tuple[UnknownFork, ...]:
 def _lacks_rules(key: str, config: Mapping[str, object]) -> bool:
     """Return whether a config has a fork by time without a part that it needs.
 
-    It is a blob-parameter-only fork without parameters, or Bogota without Amsterdam, for
-    which geth has a mixture of Amsterdam's instructions and Osaka's blocks.
+    It is a blob-parameter-only fork without parameters, or Bogota without Amsterdam. For
+    that, geth 1.17.10 has Amsterdam's jump table (core/vm/evm.go), but Osaka's rules
+    wherever it asks for `rules.IsAmsterdam`: transactions, creations, failed calls, blocks.
     """
     if key == "bogotaTime":
         return _number(config, "amsterdamTime") is None
