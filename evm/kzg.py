@@ -116,6 +116,11 @@ def commitment_of(blob: bytes) -> bytes:
     return bytes(ckzg.blob_to_kzg_commitment(blob, _trusted_setup()))
 
 
+def blob_proof(blob: bytes, commitment: bytes) -> bytes:
+    """Compute the proof of a well-formed blob, 48 bytes. commitment: the blob's."""
+    return bytes(ckzg.compute_blob_kzg_proof(blob, commitment, _trusted_setup()))
+
+
 def cell_proofs(blob: bytes) -> list[bytes]:
     """Compute the proofs of a blob's cells. This takes about 0.2 s.
 

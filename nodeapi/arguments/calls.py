@@ -75,8 +75,8 @@ _SIDECAR = (
     ("commitments", 48, "kzg4844.Commitment"),
     ("proofs", 48, "kzg4844.Proof"),
 )
-"""Fields that must be well-formed, but have no effect on calls: name, bytes of an item, and
-the item's type in Go."""
+"""Fields that must be well-formed, but have no effect on calls, only on transactions that
+are filled in: name, bytes of an item, and the item's type in Go."""
 
 _CALL = "ethapi.TransactionArgs"
 
@@ -127,9 +127,10 @@ def contradicts_itself(value: Any) -> bool:
     return "data" in found and found.get("input", found["data"]) != found["data"]
 
 
-def has_blobs(value: Any) -> bool:
-    """Return whether the blobs themselves are given. Raises: ValueError."""
-    return "blobs" in decode_fields(value, _CALL, _CALL_FIELDS)
+def sidecar_of(value: Any) -> dict[str, list[bytes]]:
+    """Return what is given of `blobs`, `commitments` and `proofs`. Raises: ValueError."""
+    found = decode_fields(value, _CALL, _CALL_FIELDS)
+    return {name: list(found[name]) for name, *_ in _SIDECAR if name in found}
 
 
 def encode_call(call: CallArguments) -> dict[str, Any]:

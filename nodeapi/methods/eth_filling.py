@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 
+from evm.hexadecimal import to_hex
 from evm.simulation.arguments import ZERO_ADDRESS, CallArguments
 from evm.simulation.fees import needs_tip
-from jsonrpc.errors import RpcError
 from jsonrpc.params import Param
 from nodeapi.arguments.calls import (
     contradicts_itself,
     decode_call,
     encode_call,
-    has_blobs,
+    sidecar_of,
 )
 from nodeapi.encoding import LATEST, BlockReference
 from nodeapi.methods.catalog import registry
@@ -33,24 +33,18 @@ from nodeapi.schemas.transactions import FILLED_TRANSACTION
 _PENDING = BlockReference(tag="pending")
 
 
-class BlobsNotSupported(RpcError):
-    """Raised for blobs, whose commitments and proofs a wallet has to compute."""
-
-    remedy = "Pass blobVersionedHashes instead of blobs, and add the sidecar yourself."
-    text = '"blobs" is not supported for this RPC method'
-
-
 class Unfilled(NamedTuple):
     """A transaction that may lack fields."""
 
     call: CallArguments
     contradicts_itself: bool
-    has_blobs: bool
+    sidecar: dict[str, list[bytes]]
+    """What is given of `blobs`, `commitments` and `proofs`."""
 
 
 def _unfilled(value: Any) -> Unfilled:
     """Decode a transaction that may lack fields. Raises: ValueError."""
-    return Unfilled(decode_call(value), contradicts_itself(value), has_blobs(value))
+    return Unfilled(decode_call(value), contradicts_itself(value), sidecar_of(value))
 
 
 @registry.method(
@@ -65,16 +59,15 @@ def _unfilled(value: Any) -> Unfilled:
     ],
     result=named("transaction", FILLED_TRANSACTION),
     summary="Returns an unsigned transaction, with nonce, gas limit, fees and chain id "
-    "filled in where the caller has left them out.",
+    "filled in where the caller has left them out. With blobs, it has their commitments, "
+    "proofs and hashes as well.",
     credits=10,
 )
 async def fill_transaction(context: Context, unfilled: Unfilled) -> Answer:
     """Return the RLP of a transaction with a zero signature, and its fields.
 
-    Raises: BlobsNotSupported; ExecutionFailed with geth's errors.
+    Raises: ExecutionFailed with geth's errors.
     """
-    if unfilled.has_blobs:
-        raise BlobsNotSupported
     call, network_id = unfilled.call, context.network.id
     if call.nonce is None:
         sender = call.sender or ZERO_ADDRESS
@@ -88,6 +81,10 @@ async def fill_transaction(context: Context, unfilled: Unfilled) -> Answer:
         "gas_cap": settings.NODEAPI_CALL_GAS,
         "tip": tip,
         "contradicts_itself": unfilled.contradicts_itself,
+        "sidecar": {
+            name: [to_hex(each) for each in items]
+            for name, items in unfilled.sidecar.items()
+        },
     }
     head = await context.store.state_hash(network_id, LATEST)
     return await run_task(context, "fill", head, arguments)

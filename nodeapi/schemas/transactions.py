@@ -72,6 +72,9 @@ FILLED_TRANSACTION = object_with(
                 "input": DATA,
                 "accessList": ACCESS_LIST,
                 "blobVersionedHashes": array_of(HASH32),
+                "blobs": array_of(DATA),
+                "commitments": array_of(DATA),
+                "proofs": array_of(DATA),
                 "authorizationList": array_of(AUTHORIZATION),
                 "v": QUANTITY,
                 "r": QUANTITY,
@@ -80,6 +83,7 @@ FILLED_TRANSACTION = object_with(
                 "hash": HASH32,
             },
             optional="chainId maxFeePerBlobGas accessList blobVersionedHashes "
+            "blobs commitments proofs "
             "authorizationList yParity",
         ),
     }

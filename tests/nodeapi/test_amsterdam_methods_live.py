@@ -19,7 +19,9 @@ from evm.blocks import decode_block
 from evm.signatures import keccak
 from nodeapi.chain.sources import BlockFile
 from nodeapi.models import Block, BlockAccessList
+from nodeapi.sending.decoding import decode_submission
 from nodeapi.upstreams.client import UpstreamClient
+from tests.nodeapi.sending.cases import GENERATOR, ONES
 from tests.support import amsterdam, chains
 from tests.support.live import Api, Live, live_service, request
 from tests.support.proving import ProvingChecks
@@ -157,6 +159,11 @@ def test_transactions_are_filled_as_geth_fills_them(api: Api) -> None:
     assert not wrong
 
 
-def test_blobs_are_not_filled(api: Api) -> None:
-    answer = ask(api, "eth_fillTransaction", {"to": f"0x{'12' * 20}", "blobs": []})
-    assert answer["error"]["message"].startswith('"blobs" is not supported')
+def test_blobs_get_a_sidecar(api: Api) -> None:
+    call = {"to": f"0x{'12' * 20}", "gas": "0x5208", "blobs": [f"0x{ONES.hex()}"]}
+    found = ask(api, "eth_fillTransaction", call)["result"]
+    assert found["tx"]["commitments"] == [f"0x{GENERATOR.hex()}"]
+    submission = decode_submission(bytes.fromhex(found["raw"][2:]))
+    assert submission.sidecar is not None
+    assert submission.sidecar.version == 1
+    assert f"0x{submission.transaction.hash.hex()}" == found["tx"]["hash"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from evm.chain_config import InvalidChainConfig
+from evm.hexadecimal import from_hex, to_hex
 from evm.signatures import keccak
 from evm.signing import TransactionFields, encode_unsigned
 from evm.simulation.arguments import CallArguments, InvalidCall
@@ -27,26 +28,32 @@ from evm.transactions import (
 from nodeapi.arguments.calls import decode_call, encode_access_list, encode_call
 from nodeapi.tracing.context import SERVER_ERROR, TaskFailed, TaskResult
 from nodeapi.tracing.tasks.calls import estimate
+from nodeapi.tracing.tasks.sidecars import check_count, fill_sidecar, network_form
 
 if TYPE_CHECKING:
     from nodeapi.tracing.context import Task, TaskContext
-
-MAX_BLOBS = 6
-"""Of a transaction, by geth's `BlobTxMaxBlobs`."""
 
 
 def fill(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
     """Return a call as an unsigned transaction, whose fields are all set.
 
     The job's block is the head. arguments: `call` with its nonce, `gas_cap`, `tip` in wei
-        per gas, and `contradicts_itself`, whether `data` and `input` differ.
+        per gas, `contradicts_itself`, whether `data` and `input` differ, and `sidecar`,
+        what is given of `blobs`, `commitments` and `proofs`.
 
     Raises: TaskFailed.
     """
     asked = decode_call(arguments["call"])
-    gas_used = 0
+    gas_used, sidecar = 0, None
+    given = {
+        name: [from_hex(each) for each in items]
+        for name, items in arguments["sidecar"].items()
+    }
     try:
         state = context.state
+        if "blobs" in given:
+            has_cells = state.fork.has_cell_proofs
+            sidecar = fill_sidecar(asked, given, has_cells=has_cells)
         fill_fees(asked, state.call_block, arguments["tip"])
         if arguments["contradicts_itself"]:
             raise InvalidCall(
@@ -67,19 +74,20 @@ def fill(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
         raise TaskFailed(SERVER_ERROR, str(error)) from error
     fields = _fields(asked, chain_id)
     raw = encode_unsigned(fields)
-    document = {"raw": f"0x{raw.hex()}", "tx": _document(asked, fields, raw)}
+    transaction = _document(asked, fields, raw)
+    if sidecar is not None:
+        raw = network_form(raw, sidecar)
+        for name in ("blobs", "commitments", "proofs"):
+            transaction[name] = list(map(to_hex, getattr(sidecar, name)))
+    document = {"raw": to_hex(raw), "tx": transaction}
     return TaskResult(orjson.dumps(document), gas_used)
 
 
 def _check(asked: CallArguments) -> None:
     """Check what a transaction needs that a call does not. Raises: InvalidCall."""
     blobs = asked.blob_versioned_hashes
-    if blobs is not None and not blobs:
-        raise InvalidCall("need at least 1 blob for a blob transaction")
-    if blobs is not None and len(blobs) > MAX_BLOBS:
-        raise InvalidCall(
-            f"too many blobs in transaction (have={len(blobs)}, max={MAX_BLOBS})"
-        )
+    if blobs is not None:
+        check_count(len(blobs))
     if asked.to is not None:
         return
     if blobs is not None:
