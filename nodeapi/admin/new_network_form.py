@@ -71,7 +71,11 @@ class NewNetworkForm(forms.Form):
             )
         ],
         widget=forms.TextInput(
-            attrs={"size": 70, "autocomplete": "off", "spellcheck": "false"}
+            attrs={
+                "class": "vTextField",
+                "autocomplete": "off",
+                "spellcheck": "false",
+            }
         ),
         help_text="The block at which the network starts: its hash, which you have to "
         "trust, or finalized, to be shown the upstreams' finalized block. Empty: all "
