@@ -285,6 +285,7 @@ def test_empty_pages_name_the_first_step(context: BrowserContext, user: User) ->
     page.get_by_label("Passphrase", exact=False).first.fill(PASSPHRASE)
     page.get_by_label("Repeat the passphrase").fill(PASSPHRASE)
     page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Key of First")
     look(page, "new-key")
     look(page, "requests-without-dapp", "/wallet/")
     expect(page.get_by_text("Next, open a dapp")).to_be_visible()
@@ -298,6 +299,7 @@ def test_signing_in_and_a_closed_request_are_looked_at(
     waiting = asked(dapp, "personal_sign", message="0x" + message.encode().hex())
     look(page, "message", of(waiting))
     page.get_by_role("button", name="Reject", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("Rejected the request.")
     look(page, "closed", of(waiting))
 
 

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from html import unescape
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
@@ -24,17 +25,33 @@ from django.urls import (
 DIFFERENT = frozenset({"wallet:signature"})
 """Views that have a different page for each kind of object. All are visited."""
 
+_ELEMENTS = re.compile(r"<([a-z]\w*)\b([^<>]*)>")
+
+_ATTRIBUTES = re.compile(r"""([a-z][\w-]*)(?:="([^"]*)")?""")
+
+_NAMES_OF_FIELDS = re.compile(r"\b(?:app|column|dynamic|field|model|object)-\S+")
+"""Classes by which Django's admin names what a page shows."""
+
 _LINKS = re.compile(r"""<(?:a|link|script|img|form)\b[^>]*?\b(?:href|src)="([^"]*)\"""")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Found:
     """A requested address. name: name of its view, empty for a file."""
 
     address: str
     name: str
-    status: int
-    is_page: bool
+    answer: httpx.Response
+
+    @property
+    def is_page(self) -> bool:
+        content = self.answer.headers.get("content-type", "")
+        return bool(content.startswith("text/html"))
+
+    @cached_property
+    def kinds(self) -> set[str]:
+        """Names, classes, types and names of attributes of the page's elements."""
+        return {_kind_of(*found) for found in _ELEMENTS.findall(self.answer.text)}
 
 
 def crawl(
@@ -57,14 +74,11 @@ def crawl(
             continue
         kinds.add(kind)
         answer = client.get(address)
-        is_page = answer.headers.get("content-type", "").startswith("text/html")
         if answer.is_redirect:
             links = [answer.headers["location"]]
         else:
-            found.append(
-                Found(address, view_name(address), answer.status_code, is_page)
-            )
-            links = _LINKS.findall(answer.text) if is_page else []
+            found.append(one := Found(address, view_name(address), answer))
+            links = _LINKS.findall(answer.text) if one.is_page else []
         for link in _own(links, f"{client.base_url}".rstrip("/"), address):
             if link not in seen and link.startswith((within, "/static/")):
                 seen.add(link)
@@ -112,6 +126,13 @@ def _kind(address: str) -> object:
     return view_name(address) or parts.path, chosen[0] if len(chosen) == 1 else bool(
         chosen
     )
+
+
+def _kind_of(name: str, attributes: str) -> str:
+    """Return what decides how an element looks and what it is for a screen reader."""
+    found = dict(_ATTRIBUTES.findall(attributes))
+    classes = sorted(set(_NAMES_OF_FIELDS.sub("", found.get("class", "")).split()))
+    return f"{name} {classes} {found.get('type')} {found.get('role')} {sorted(found)}"
 
 
 def _own(links: Iterable[str], base: str, page: str) -> Iterator[str]:
