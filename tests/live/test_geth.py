@@ -188,9 +188,8 @@ def reorganise(followed: Followed, depth: int) -> Reorganisation:
     assert wanted, "a block without logs was demoted"
     with mirror.lock:
         found = [log for log in mirror.removed[removed:] if log["blockHash"] in demoted]
-    # The newest block comes first; the logs of a block keep their order.
-    wanted.sort(key=lambda log: -int(log["blockNumber"], 16))
-    assert found == wanted
+    # The newest log comes first, as in geth (core/blockchain.go, `reorg`).
+    assert found == wanted[::-1]
     for each in demoted:
         assert service.call("eth_getBlockByHash", each, False)["hash"] == each
     followed.traffic.forget_nonces()
