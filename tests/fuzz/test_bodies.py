@@ -11,7 +11,7 @@ from tests.fuzz.bodies import bodies, check_body
 from tests.support import copies, web
 from tests.support.live import Live, live_service
 
-BODIES = 800
+BODIES = 500
 MEBIBYTE = 2**20
 
 

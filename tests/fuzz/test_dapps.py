@@ -129,7 +129,7 @@ def heard(call: tuple[str, Any]) -> tuple[str, Any] | None:
 
 @given(call=_calls)
 @settings(
-    max_examples=400,
+    max_examples=250,
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

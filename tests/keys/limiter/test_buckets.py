@@ -46,7 +46,7 @@ def buckets(runner, redis_url):
 
 
 @settings(
-    max_examples=400,
+    max_examples=200,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

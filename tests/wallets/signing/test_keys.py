@@ -63,7 +63,7 @@ def test_keystores_of_the_definition_open(document):
 
 def test_names_in_other_case_are_understood():
     """Some wallets write `Crypto` instead of `crypto`."""
-    document = {"Crypto": CRYPTO, "version": 3}
+    document = {"Crypto": PBKDF2["crypto"], "version": 3}
     assert (
         decrypt(read_keystore(json.dumps(document)), "testpassword", owner=1).hex()
         == SECRET
