@@ -258,9 +258,13 @@ NETWORKS = st.tuples(
 ).map("".join)
 ENTRIES = {
     AllowlistKind.ORIGIN: ORIGINS,
-    AllowlistKind.USER_AGENT: st.text(max_size=20),
+    AllowlistKind.USER_AGENT: st.text(
+        st.characters(min_codepoint=31, max_codepoint=127), max_size=20
+    ),
     AllowlistKind.IP: NETWORKS,
-    AllowlistKind.METHOD: st.from_regex(r"[A-z0-9]+[_.]\w+", fullmatch=True),
+    AllowlistKind.METHOD: st.from_regex(
+        re.compile(r"[A-Za-z0-9]+[_.]\w+", re.ASCII), fullmatch=True
+    ),
     AllowlistKind.CONTRACT: st.from_regex(r"0[xX][0-9a-fA-F]{39,40}", fullmatch=True),
 }
 
