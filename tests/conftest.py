@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
 # Benchmarks measure speed. No property test has a deadline.
 settings.register_profile(
-    "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "unhurried",
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("unhurried")
 
