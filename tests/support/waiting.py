@@ -16,13 +16,18 @@ Found = TypeVar("Found")
 PATIENCE_SECONDS = 180.0
 """Longest time for which a test waits for one condition."""
 
+LONGEST_PAUSE_SECONDS = 0.03
+"""Longest time between two looks at a condition. Looks take processor time, many a query."""
+
 
 def wait_until(condition: Callable[[], Found]) -> Found:
     """Wait until a condition is true, and return its value."""
     deadline = time.monotonic() + PATIENCE_SECONDS
+    pause = 0.005
     while not (found := condition()):
         assert time.monotonic() < deadline, "the condition does not become true"
-        time.sleep(0.01)
+        time.sleep(pause)
+        pause = min(1.2 * pause, LONGEST_PAUSE_SECONDS)
     return found
 
 
@@ -32,8 +37,10 @@ async def until(condition: Callable[[], Awaitable[Found] | Found]) -> Found:
     condition: may return an awaitable.
     """
     async with asyncio.timeout(PATIENCE_SECONDS):
+        pause = 0.005
         while not (found := await _settled(condition())):
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(pause)
+            pause = min(1.2 * pause, LONGEST_PAUSE_SECONDS)
     return found
 
 
