@@ -116,19 +116,22 @@ def _run(
         spent=context.charge_time,
     )
     if context.network.checkpoint_number is not None and "call" in arguments:
-        call = arguments["call"]
-        answer = answer.handle(partial(_naming_call, call, block_hash))
+        answer = answer.handle(partial(_naming_call, arguments, block_hash))
     return answer.handle(partial(_keep, context, name))
 
 
 def _naming_call(
-    call: Any, block_hash: bytes, answer: Later[TaskAnswer]
+    arguments: Any, block_hash: bytes, answer: Later[TaskAnswer]
 ) -> Later[TaskAnswer]:
     """Add the call to the error that it has read unknown values."""
     error = answer.error
-    if isinstance(error, UnknownValues):
-        return Later.failed(UnknownInCall(error.keys, call, block_hash))
-    return answer
+    if not isinstance(error, UnknownValues):
+        return answer
+    overrides = arguments.get("state")
+    if overrides is not None:
+        overrides = orjson.loads(orjson.dumps(overrides))  # perhaps a fragment
+    call = arguments["call"]
+    return Later.failed(UnknownInCall(error.keys, call, block_hash, overrides))
 
 
 def digest_of(arguments: Any) -> bytes:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from evm.proved_state import Keys, UnknownValues
+from evm.simulation.arguments import ZERO_ADDRESS
 from jsonrpc.errors import ServiceUnavailable
 from jsonrpc.later import Later
 from jsonrpc.registry import Method, MethodRegistry
@@ -70,9 +71,12 @@ async def _prove(context: Context, error: UnknownValues, *, is_first: bool) -> N
     network = context.network
     keys = Keys(set(error.keys.accounts), set(error.keys.slots))
     if is_first and isinstance(error, UnknownInCall):
-        named = await context.values.named_by_upstream(
-            network, error.call, error.block_hash
-        )
+        named = await context.values.named_by_upstream(network, error)
+        header = await context.store.header(network.id, error.block_hash)
+        if "from" not in error.call:
+            named.accounts.add(ZERO_ADDRESS)
+        if header is not None:
+            named.accounts.add(header.coinbase)
         keys.update(await context.store.unknown(network.id, error.block_hash, named))
     await context.values.prove(network.id, keys, context.customer)
     context.charge_values(len(keys))

@@ -15,8 +15,8 @@ import asyncio
 import logging
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
 
 from eth_typing import Address, Hash32
 
@@ -35,6 +35,7 @@ from postgres.statement import BYTEA, INT8, Statement, int8, read_int8
 
 if TYPE_CHECKING:
     from networks.directory import Directory, NetworkView
+    from nodeapi.proofs.unknown import UnknownInCall
     from nodeapi.upstreams.pool import UpstreamPool
     from postgres.connections import Connections
 
@@ -44,16 +45,18 @@ MAX_KEYS = 2048
 """Keys that a customer may wait for in a process. One request may have more, alone."""
 KEYS_PER_SECOND = 500
 """Keys that a customer may ask for in a second, in a process. Up to `MAX_KEYS` at once."""
-BATCH_KEYS = 512
-"""Keys that are fetched together."""
+BATCH_KEYS = 200
+"""Keys that are fetched together. They take up to four requests, if all are accounts."""
 BATCHES = 2
-"""Batches of one network that are fetched at a time, a part of the requests that an upstream
-client has in flight. The follower has a client of its own."""
+"""Batches of one network that are fetched at a time. They take up to half of the requests
+that an upstream client has in flight. The follower has a client of its own."""
+HINTS = 4
+"""Access lists that are asked for at a time."""
 FETCH_SECONDS = 20.0
 """Time limit of a batch, in which every upstream is asked."""
 HINT_SECONDS = 5.0
 """Time limit for an upstream's access list of a call."""
-HINTED_KEYS = 2048
+HINTED_KEYS = 1024
 """Most keys that an upstream may name for a call."""
 BLOCKS_BACK = (0, 4, 32, 96)
 """Blocks below the head against which values are proved, one after the other. An upstream
@@ -118,6 +121,7 @@ class ValueReader:
         self._rates: OrderedDict[Hashable, float] = OrderedDict()
         """When the keys that each customer has asked for are used up by its rate."""
         self._fetching: set[asyncio.Task[None]] = set()
+        self._hints = asyncio.Semaphore(HINTS)
 
     async def close(self) -> None:
         """Cancel all fetches, and close the connection."""
@@ -151,16 +155,20 @@ class ValueReader:
             future.result()
 
     async def named_by_upstream(
-        self, network: NetworkView, call: Mapping[str, Any], block_hash: bytes
+        self, network: NetworkView, unknown: UnknownInCall
     ) -> Keys:
-        """Return what a call may read after a block, as an upstream's access list names it.
+        """Return what a call may read, as an upstream's access list names it.
 
         It is empty if none names anything. It only says what to fetch.
         """
+        overrides = [] if unknown.overrides is None else [unknown.overrides]
         for client in self._upstreams.by_availability(network):
             try:
-                async with asyncio.timeout(HINT_SECONDS):
-                    return await call_keys(client, call, block_hash, HINTED_KEYS)
+                async with asyncio.timeout(HINT_SECONDS), self._hints:
+                    return await call_keys(
+                        *(client, unknown.call, unknown.block_hash, HINTED_KEYS),
+                        *overrides,
+                    )
             except (UpstreamError, UpstreamUnavailable, TimeoutError):
                 continue
         return Keys()

@@ -12,11 +12,19 @@ class UnknownInCall(UnknownValues):
     """Raised for the unknown values of a call, of which an upstream may name more.
 
     call: with JSON values, as in eth_call. block_hash: after which it is executed.
+    overrides: of the state, as JSON values, or None.
     """
 
-    def __init__(self, keys: Keys, call: Mapping[str, Any], block_hash: bytes) -> None:
+    def __init__(
+        self,
+        keys: Keys,
+        call: Mapping[str, Any],
+        block_hash: bytes,
+        overrides: Any = None,
+    ) -> None:
         super().__init__(keys)
         self.call = call
+        self.overrides = overrides
         self.block_hash = block_hash
 
 

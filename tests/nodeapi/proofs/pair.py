@@ -85,12 +85,12 @@ class Upstream:
         """Serve eth_createAccessList."""
         self.server.methods["eth_createAccessList"] = self._access_list
 
-    def _access_list(self, call: Any, block: Any) -> Any:
+    def _access_list(self, call: Any, block: Any, overrides: Any = None) -> Any:
         context = TaskContext(
             *(self._connection, self._network_id),
             *(bytes.fromhex(block["blockHash"][2:]), math.inf, StateCache(), len, int),
         )
-        arguments = {"call": call, "gas_cap": 0, "tip": 0}
+        arguments = {"call": call, "gas_cap": 0, "tip": 0, "state": overrides}
         result = access_list(context, arguments)
         assert isinstance(result, TaskResult)
         return orjson.loads(result.result)

@@ -72,6 +72,21 @@ def test_calls(pair: Pair, names_keys: bool) -> None:
     assert bool(pair.upstream.server.count("eth_createAccessList"))
 
 
+def test_a_call_that_reads_many_unknown_slots_takes_three_round_trips(
+    pair: Pair,
+) -> None:
+    pair.upstream.name_keys()
+    contract = next(each["to"] for each in as_calls(pair) if len(each["input"]) > 10)
+    # Each slot's number depends on the value of the one before.
+    read = "".join(f"5461{number:04x}01" for number in range(0x1000, 0x1000 + 200))
+    overrides = {contract: {"code": "0x5f" + read + "5f5260205ff3"}}
+    call = "eth_call", {"to": contract}, "latest", overrides
+    pair.agree(call)
+    assert len(pair.upstream.server.requests) <= 3
+    assert pair.upstream.server.count("eth_createAccessList") == 1
+    pair.agree(call)
+
+
 def test_calls_with_overrides(pair: Pair) -> None:
     call = next(each for each in as_calls(pair) if len(each["input"]) > 10)
     stranger = "0x" + "57" * 20
