@@ -178,7 +178,12 @@ def _by_hash(networks: Sequence[Network], name: bytes) -> Results:
 
 def _by_address(networks: Sequence[Network], address: bytes) -> Results:
     versions = AccountVersion.objects.filter(address=address)
-    known = [one for one in networks if versions.filter(network=one).exists()]
+    # A network that started at a checkpoint does not know all used addresses.
+    known = [
+        one
+        for one in networks
+        if one.checkpoint_number is not None or versions.filter(network=one).exists()
+    ]
     found = [_address(network, address) for network in known or networks]
     return Results(found, "" if known else "This address has not been used yet.")
 

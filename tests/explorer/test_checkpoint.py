@@ -34,3 +34,8 @@ def test_pages_say_what_is_not_known(client: Client) -> None:
     assert "does not exist" not in shown
     assert "Blocks below 71 were not executed" in shown
     assert "The address appears" not in shown
+    name = transaction.sender.hex()
+    found = client.get(f"/explore/search?q=0x{name}").content.decode().lower()
+    assert all(
+        f"/explore/{slug}/address/0x{name}" in found for slug in ("full", "sparse")
+    )

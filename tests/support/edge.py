@@ -224,6 +224,7 @@ class Service:
         self.tracing = Tracing()
         self.relay = None
         self.filters = None
+        self.values = None
         self.unknown_keys = UnknownKeys(per_minute=0)
         self.uses_after_revocation = UsesAfterRevocation()
         self.limiter = None
