@@ -12,7 +12,7 @@ from nodeapi.chain import block_audit, py_evm
 from nodeapi.chain.audit import AuditFailure
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.networks import stored_config
-from nodeapi.management.block_range import block_range
+from nodeapi.management.block_range import block_range, require_executed
 from nodeapi.tracing.execution import snapshot
 
 ENGINES: dict[str, block_audit.Engine] = {
@@ -52,6 +52,7 @@ class Command(BaseCommand):
         network = Network.objects.filter(slug=slug).first()
         if network is None or network.head_number is None:
             raise CommandError(f"there is no network {slug!r} with blocks")
+        require_executed(network, numbers)
         config = stored_config(network.pk)
         with importer_connection() as connection, snapshot(connection):
             agreeing = block_audit.audit_blocks(

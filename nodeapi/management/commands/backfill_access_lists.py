@@ -13,7 +13,7 @@ from nodeapi.chain.access_lists import ListDiffers, backfill_access_lists
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.networks import stored_config
 from nodeapi.chain.replay import NotTraceable
-from nodeapi.management.block_range import block_range
+from nodeapi.management.block_range import block_range, require_executed
 
 REPORT_SECONDS = 10.0
 """Time after which a line of progress is written."""
@@ -47,7 +47,12 @@ class Command(BaseCommand):
         network = Network.objects.filter(slug=slug).first()
         if network is None or network.head_number is None:
             raise CommandError(f"there is no network {slug!r} with blocks")
-        numbers = options["blocks"] or range(network.head_number + 1)
+        checkpoint = network.checkpoint_number
+        oldest = 0 if checkpoint is None else checkpoint + 1
+        numbers = options["blocks"] or range(
+            oldest, max(network.head_number, oldest) + 1
+        )
+        require_executed(network, numbers)
         first, last = numbers[0], min(numbers[-1], network.head_number)
         config = stored_config(network.pk)
         added, reported = 0, time.monotonic()

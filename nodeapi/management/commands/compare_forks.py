@@ -21,7 +21,7 @@ from nodeapi.chain.database import connection_parameters
 from nodeapi.fork_report.blocks import SurveyFailed, survey_blocks
 from nodeapi.fork_report.page import report_page
 from nodeapi.fork_report.survey import Survey
-from nodeapi.management.block_range import block_range
+from nodeapi.management.block_range import block_range, require_executed
 
 CHUNK_BLOCKS = 16
 """Blocks that a worker process executes at once. Progress is written after each chunk."""
@@ -76,6 +76,7 @@ class Command(BaseCommand):
         network = Network.objects.filter(slug=slug).first()
         if network is None or network.head_number is None:
             raise CommandError(f"there is no network {slug!r} with blocks")
+        require_executed(network, numbers)
         if numbers[-1] > network.head_number:
             raise CommandError(f"the newest block is {network.head_number}")
         if not output.parent.is_dir():

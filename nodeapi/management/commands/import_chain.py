@@ -105,6 +105,12 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         files = [_block_file(path) for path in options["chain"]]
         forkchoice = _forkchoice(options["forkchoice"])
+        started = Network.objects.filter(slug=options["network"])
+        if (files or forkchoice) and started.exclude(checkpoint_number=None):
+            raise CommandError(
+                f"{options['network']} has started at a checkpoint: only its follower, "
+                "which fetches unknown values of the state, imports blocks"
+            )
         genesis = None
         if options["public"] is not None:
             genesis = PUBLIC_NETWORKS[options["public"]].genesis()
