@@ -180,7 +180,7 @@ def test_a_failed_first_import_leaves_nothing_behind(write: Any) -> None:
 def test_a_network_whose_genesis_can_not_be_stored_is_removed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         assert Network.objects.filter(slug="net").exists()
         raise psycopg.errors.DiskFull("no space left")
 
