@@ -12,6 +12,8 @@ from nodeapi.proofs.fetch import Fetched, fetch
 from nodeapi.proofs.keys import changed_below, probes_below
 from nodeapi.proofs.values import (
     Anchor,
+    NoProof,
+    find_anchor,
     head_anchor,
     insert_nodes,
     insert_values,
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from nodeapi.upstreams.client import UpstreamClient
 
 Answer = TypeVar("Answer")
+Rows = dict[bytes, bytes]
+"""Path of a trie's node → its RLP."""
 
 COLD_KEYS = 500
 """A block after one that had more unknown values than this is executed from its witness.
@@ -100,9 +104,10 @@ class FollowerProver:
             insert_values(self._connection, self._network_id, anchor, known)
             if not keys:
                 return
-        fetched = self._fetch(anchor, keys)
+        used, fetched = self._fetch(anchor, keys)
         insert_values(self._connection, self._network_id, anchor, fetched.values)
-        self._store_nodes(anchor, fetched.nodes)
+        if used == anchor:
+            self._store_nodes(anchor, fetched.nodes)
 
     def nodes(
         self, owner: bytes, paths: Collection[bytes], changes: Changes
@@ -120,8 +125,7 @@ class FollowerProver:
         found: dict[bytes, bytes] = {}
         changed = changed_below(owner, paths, changes)
         if changed:
-            rows = self._store_nodes(anchor, self._fetch(anchor, changed).nodes)
-            found |= rows.get(owner, {})
+            found |= self._fetch_nodes(anchor, owner, changed)
         missing = [path for path in paths if path not in found]
         if missing:
             found |= self._unmerged(owner, missing, changes)
@@ -131,15 +135,15 @@ class FollowerProver:
             missing = [path for path in missing if path not in found]
         if missing:
             probes = probes_below(owner, missing, changes)
-            rows = self._store_nodes(anchor, self._fetch(anchor, probes).nodes)
-            found |= rows.get(owner, {})
+            found |= self._fetch_nodes(anchor, owner, probes)
         return {path: found[path] for path in paths if path in found}
 
     def _unmerged(
         self, owner: bytes, paths: Collection[bytes], changes: Changes
     ) -> dict[bytes, bytes]:
         """Return siblings of deleted keys, as far as proofs after the block show them."""
-        assert self._block is not None
+        if self._block is None:
+            return {}
         header = self._block.header
         keys = changed_below(owner, [path[:-1] for path in paths], changes)
         material = self._first(
@@ -163,7 +167,8 @@ class FollowerProver:
 
     def _read_witness(self) -> bool:
         """Read the block's witness, and store its nodes. Return whether there is one."""
-        assert self._block is not None
+        if self._block is None:
+            return False
         header = self._block.header
         witness = self._first(
             lambda client: state.witness(client, header.number, header.hash)
@@ -184,8 +189,35 @@ class FollowerProver:
     def _anchor(self) -> Anchor:
         return head_anchor(self._connection, self._network_id)
 
-    def _fetch(self, anchor: Anchor, keys: Keys) -> Fetched:
-        """Fetch values with their proofs. Raises: NoProof, Stopped."""
+    def _fetch_nodes(self, head: Anchor, owner: bytes, keys: Keys) -> Rows:
+        """Return the nodes of one trie that prove keys, and store those of the head."""
+        used, fetched = self._fetch(head, keys)
+        if used == head:
+            return self._store_nodes(head, fetched.nodes).get(owner, {})
+        return fetched.nodes.rows(used.state_root).get(owner, {})
+
+    def _fetch(self, head: Anchor, keys: Keys) -> tuple[Anchor, Fetched]:
+        """Fetch values with their proofs. Return the block at which they are proved.
+
+        It is the head, or else the parent of the block that is executed. After a
+        reorganisation, upstreams may only have the state of the latter. What no block
+        has written since the checkpoint is the same after both.
+
+        Raises: NoProof, Stopped.
+        """
+        try:
+            return head, self._fetch_at(head, keys)
+        except NoProof:
+            parent = None
+            if self._block is not None:
+                parent = find_anchor(
+                    self._connection, self._network_id, self._block.header.parent_hash
+                )
+            if parent is None or parent == head:
+                raise
+        return parent, self._fetch_at(parent, keys)
+
+    def _fetch_at(self, anchor: Anchor, keys: Keys) -> Fetched:
         clients = self._pool.clients(anchor.number)
         return self._thread.run(
             fetch(clients, anchor, keys, self._pool.blame_client), self._stop

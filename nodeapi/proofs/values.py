@@ -151,6 +151,20 @@ def head_anchor(connection: psycopg.Connection[Any], network_id: int) -> Anchor:
     return Anchor(*row)
 
 
+def find_anchor(
+    connection: psycopg.Connection[Any], network_id: int, block_hash: bytes
+) -> Anchor | None:
+    """Return a stored block by its hash, canonical or not."""
+    row = connection.execute(
+        "SELECT number, hash, state_root FROM nodeapi_block"
+        " WHERE network_id = %b AND hash = %b",
+        (network_id, block_hash),
+        binary=True,
+        prepare=True,
+    ).fetchone()
+    return None if row is None else Anchor(*row)
+
+
 def insert_values(
     connection: psycopg.Connection[Any],
     network_id: int,

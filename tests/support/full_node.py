@@ -28,7 +28,8 @@ class FullNode:
     """The state methods of a node that has a network's blocks.
 
     methods: by name. Delete one, and the node does not offer it. change: of each result.
-    oldest: number of the oldest block whose state is kept.
+    oldest: number of the oldest block whose state is kept. has_side_blocks: whether those
+    of side blocks are.
     """
 
     def __init__(self, connection: psycopg.Connection[Any], slug: str) -> None:
@@ -41,6 +42,7 @@ class FullNode:
         self._tries: dict[bytes, TriesAt] = {}
         """The tries after the block that was asked last."""
         self.oldest = 0
+        self.has_side_blocks = True
         self.change: Callable[[str, Any], Any] = lambda _method, result: result
         self.methods: dict[str, Callable[..., Any]] = {
             name: partial(self._answer, name, method)
@@ -66,8 +68,8 @@ class FullNode:
         )
         row = self._connection.execute(
             f"SELECT hash, number FROM nodeapi_block WHERE network_id = %s"
-            f" AND {column} = %s ORDER BY is_canonical DESC",
-            (self._network_id, value),
+            f" AND {column} = %s AND (is_canonical OR %s) ORDER BY is_canonical DESC",
+            (self._network_id, value, self.has_side_blocks),
         ).fetchone()
         if row is None:
             raise Refused(-32000, "header not found")
