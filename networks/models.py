@@ -230,11 +230,20 @@ class Network(models.Model):
         return f"{NetworkState(self.state).label}{suffix}"
 
     def clean(self) -> None:
-        """Reject a slug that requests could not use."""
+        """Reject a slug that requests could not use, and unknown total difficulties."""
         if self.slug in ("v3", "ws"):
             raise ValidationError(
                 {"slug": f"{self.slug} is reserved, because it is part of other URLs."}
             )
+        if self.emit_total_difficulty and self.checkpoint_number is not None:
+            from evm.public import final_total_difficulty  # loads a part of the EVM
+
+            if final_total_difficulty(bytes(self.genesis_hash)) is None:
+                text = (
+                    "The network has started at a checkpoint, so that the total "
+                    "difficulty of its blocks is not known."
+                )
+                raise ValidationError({"emit_total_difficulty": text})
 
 
 class NetworkDeletion(models.Model):

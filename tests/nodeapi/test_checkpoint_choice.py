@@ -10,12 +10,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
 
 from keys.models import User
 from networks.models import Network
+from networks.services import configure_network
 from nodeapi.models import AccountVersion, Block
 from samples.builder import ChainBuilder
 from tests.support.simulator import Simulator, genesis_of, grow, simulator, small_chain
@@ -74,6 +76,8 @@ def test_newest_finalized_block_on_which_upstreams_agree(
     assert not network.emit_total_difficulty
     assert Block.objects.count() == 1
     assert not AccountVersion.objects.exists()
+    with pytest.raises(ValidationError, match="is not known"):
+        configure_network(network=network, emit_total_difficulty=True)
 
 
 def test_finalized_block_has_to_be_confirmed(
