@@ -194,7 +194,9 @@ class StateReads(Reads):
             key = (network_id, block_hash, address)
             row = Later.from_future(self._sparse_slots.get(key))
             return row.then(partial(self._keep_if_zero, cache_key))
-        return Later(self._keep_word(cache_key, (value or b"").rjust(32, b"\0")))
+        word = (value or b"").rjust(32, b"\0")
+        self._cache.put(cache_key, word)
+        return Later(word)
 
     def _keep_word(self, cache_key: _StorageKey, word: bytes) -> bytes:
         self._cache.put(cache_key, word)
