@@ -8,7 +8,7 @@ has to know that a state may be sparse, and none can take an unknown value for z
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from evm.simulation.arguments import ZERO_ADDRESS
 from jsonrpc.errors import ServiceUnavailable
 from jsonrpc.later import Later
 from jsonrpc.registry import Method, MethodRegistry
+from nodeapi.errors.blocks import NotProved
 from nodeapi.errors.proofs import TooManyRounds
 from nodeapi.methods.context import Context
 from nodeapi.proofs.unknown import UnknownInCall
@@ -25,6 +26,8 @@ T = TypeVar("T")
 
 ROUNDS = 100
 """Times that a method is started again. Its time limit is the request's."""
+REPETITIONS = 3
+"""Times that it may miss the same values again, because of reorganisations in between."""
 
 
 def prove_unknown(registry: MethodRegistry) -> MethodRegistry:
@@ -44,21 +47,46 @@ def when_known(context: Context, start: Callable[[], Later[T]]) -> Later[T]:
 
     Fails with NotProved, TooManyUnknownValues, and TooManyRounds.
     """
-    return start().handle(partial(_unless_unknown, context, start, 1))
+    return start().handle(partial(_unless_unknown, context, start, _Progress()))
+
+
+@dataclass(slots=True)
+class _Progress:
+    """The starts of an operation so far: their number, and what the last one has missed.
+
+    repetitions: how often it has missed the same keys as the one before.
+    """
+
+    count: int = 1
+    missed: Keys = field(default_factory=Keys)
+    repetitions: int = 0
+
+    def miss(self, keys: Keys) -> None:
+        """Note what a start has missed. Raises: TooManyRounds, NotProved."""
+        if self.count > ROUNDS:
+            raise TooManyRounds(ROUNDS)
+        self.repetitions = self.repetitions + 1 if keys == self.missed else 0
+        if self.repetitions == REPETITIONS:
+            raise NotProved  # stored ones would be known: the database is damaged
+        self.count += 1
+        self.missed = keys
 
 
 def _unless_unknown(
-    context: Context, start: Callable[[], Later[T]], number: int, found: Later[T]
+    context: Context,
+    start: Callable[[], Later[T]],
+    progress: _Progress,
+    found: Later[T],
 ) -> Later[T]:
-    """Return a result, or start again. number: of starts."""
+    """Return a result, or start again."""
     error = found.error
     if not isinstance(error, UnknownValues):
         return found
-    if number > ROUNDS:
-        raise TooManyRounds(ROUNDS)
-    proved = Later.from_coroutine(_prove(context, error, is_first=number == 1))
+    is_first = progress.count == 1
+    progress.miss(error.keys)
+    proved = Later.from_coroutine(_prove(context, error, is_first=is_first))
     again = proved.then(lambda _: start())
-    return again.handle(partial(_unless_unknown, context, start, number + 1))
+    return again.handle(partial(_unless_unknown, context, start, progress))
 
 
 async def _prove(context: Context, error: UnknownValues, *, is_first: bool) -> None:

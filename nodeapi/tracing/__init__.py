@@ -26,4 +26,7 @@ block hash and JSON arguments.
   that miss rows read them with one query and begin again (`nodeapi.tracing.running`).
 - A task is interrupted when its time is over (`Alarm`). If its worker dies, only the task
   that was executing fails; the others are executed by another worker.
+
+On a sparse state, a job or a task that reads unknown values ends with UnknownValues. The
+service proves them and sends it again (`nodeapi.methods.proving`).
 """

@@ -250,6 +250,27 @@ def test_below_the_checkpoint_the_state_is_pruned(pair: Pair) -> None:
         assert (error["code"], error["data"]["reason"]) == (4444, "history_pruned")
 
 
+def test_a_lost_value_is_not_replaced_by_a_later_one(pair: Pair) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM nodeapi_accountversion v USING networks_network n"
+            " WHERE n.slug = %s AND v.network_id = n.id AND block_number = %s AND EXISTS ("
+            "SELECT FROM nodeapi_accountversion later WHERE later.address = v.address"
+            " AND later.network_id = n.id AND later.block_number > %s + 1)"
+            " AND NOT EXISTS ("
+            "SELECT FROM nodeapi_accountversion next WHERE next.address = v.address"
+            " AND next.network_id = n.id AND next.block_number = %s + 1)"
+            " RETURNING address",
+            [SPARSE, *[CHECKPOINT] * 3],
+        )
+        address = f"0x{bytes(cursor.fetchall()[0][0]).hex()}"
+    for number in (CHECKPOINT, CHECKPOINT + 1):
+        error = pair.one(SPARSE, "eth_getBalance", address, hex(number))
+        assert (error["code"], error["data"]["reason"]) == (4444, "no_proof")
+    assert len(pair.upstream.server.requests) < 10
+    pair.agree(("eth_getBalance", address, "latest"))
+
+
 def test_unknown_values_are_charged_once(pair: Pair) -> None:
     address, slot = unknown_slots(pair)[0]
     call = "eth_getStorageAt", address, hex(slot)
