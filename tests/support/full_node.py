@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from threading import Lock
@@ -28,6 +29,7 @@ class FullNode:
     """The state methods of a node that has a network's blocks.
 
     methods: by name. Delete one, and the node does not offer it. change: of each result.
+    calls: how often each of them was called.
     oldest: number of the oldest block whose state is kept. has_side_blocks: whether those
     of side blocks are.
     """
@@ -42,6 +44,7 @@ class FullNode:
         self._tries: dict[bytes, TriesAt] = {}
         """The tries after the block that was asked last."""
         self.oldest = 0
+        self.calls: Counter[str] = Counter()
         self.has_side_blocks = True
         self.change: Callable[[str, Any], Any] = lambda _method, result: result
         self.methods: dict[str, Callable[..., Any]] = {
@@ -56,6 +59,7 @@ class FullNode:
 
     def _answer(self, name: str, method: Callable[..., Any], *params: Any) -> Any:
         with self._lock:
+            self.calls[name] += 1
             return self.change(name, method(*params))
 
     def _hash(self, name: Any) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,10 @@ from nodeapi.models import (
     UpstreamStatus,
 )
 from samples.builder import ChainBuilder
+from server import forking
+from server.forking import Forked
 from tests.support import chains
+from tests.support.service import test_database_url
 from tests.support.simulator import Simulator, genesis_of
 from tests.support.waiting import wait_until
 
@@ -194,3 +198,12 @@ class Net:
             thread.join()
             if errors:
                 raise errors[0]
+
+
+def start_follower(net: Net) -> Forked:
+    """Run a follower in a separate process."""
+    return forking.shared.start(
+        "tests.support.forked:run_follower",
+        net.id,
+        environ={**os.environ, "DATABASE_URL": test_database_url()},
+    )

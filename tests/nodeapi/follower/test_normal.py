@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 
 import pytest
@@ -14,12 +13,9 @@ from nodeapi.models import Block, ImportTiming
 from outbox.models import Stream
 from outbox.streams import blocks
 from samples.builder import ChainBuilder
-from server import forking
-from server.forking import Forked
 from tests.nodeapi.follower.conftest import StartNode
-from tests.nodeapi.follower.net import SLUG, Net
+from tests.nodeapi.follower.net import SLUG, Net, start_follower
 from tests.support import chains, copies, sample
-from tests.support.service import test_database_url
 from tests.support.simulator import genesis_of, grow, small_chain
 from tests.support.waiting import PATIENCE_SECONDS
 
@@ -65,15 +61,6 @@ def test_01_start_at_genesis_catch_up_and_stay(
         assert upstream.latency_ms > 0
     numbers = Block.objects.filter(network_id=net.id).order_by("id")
     assert list(numbers.values_list("number", flat=True)) == list(range(304))
-
-
-def start_follower(net: Net) -> Forked:
-    """Run a follower in a separate process."""
-    return forking.shared.start(
-        "tests.support.forked:run_follower",
-        net.id,
-        environ={**os.environ, "DATABASE_URL": test_database_url()},
-    )
 
 
 def test_02_kill_anywhere_and_resume(start_node: StartNode) -> None:

@@ -19,7 +19,7 @@ from nodeapi.chain.state_reader import StoredState, account_value
 from nodeapi.follower import follower
 from samples.builder import ChainBuilder
 from tests.nodeapi.follower.conftest import StartNode
-from tests.nodeapi.follower.net import SLUG, Net
+from tests.nodeapi.follower.net import SLUG, Net, start_follower
 from tests.support import chains, copies
 from tests.support.full_node import FullNode
 from tests.support.simulator import Simulator
@@ -97,6 +97,22 @@ def test_a_sparse_network_has_the_rows_of_a_complete_one(
             net.wait_for(node.show(branch()))
     assert net.reorganisations() == [(BRANCH, HEAD - BRANCH, HEAD - BRANCH + 1)]
     assert chains.state_rows(SLUG, CHECKPOINT) == chains.state_rows("full", CHECKPOINT)
+    assert_proved_values_are_right()
+
+
+def test_a_killed_follower_goes_on(start_node: StartNode) -> None:
+    copies.once("both branches", import_full)
+    node = start_node(chain())
+    with state_methods(node) as full:
+        net = sparse_net(node)
+        for proofs in (1, 8, 30):
+            process = start_follower(net)
+            asked = full.calls["eth_getProof"] + proofs
+            net.wait(lambda asked=asked: full.calls["eth_getProof"] >= asked)
+            process.kill()
+            process.wait()
+        with net.followed():
+            net.wait_for(chain().blocks[-1])
     assert_proved_values_are_right()
 
 
