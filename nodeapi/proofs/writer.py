@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -76,8 +77,13 @@ class ValueWriter:
             )
             self._connection = connection
             await connection.execute(f"SET statement_timeout = '{TIMEOUT_SECONDS}s'")
-        async with connection.transaction():
-            for query, parameters in insertions(network_id, anchor, values):
+            # What the server loses in a crash is fetched again.
+            await connection.execute("SET synchronous_commit = off")
+        statements = insertions(network_id, anchor, values)
+        async with AsyncExitStack() as stack:
+            if len(statements) > 1:  # a single one is a transaction of its own
+                await stack.enter_async_context(connection.transaction())
+            for query, parameters in statements:
                 await connection.execute(query, parameters, binary=True, prepare=True)
 
     def _close_later(self) -> None:
