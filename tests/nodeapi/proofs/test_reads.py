@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from networks.models import Network
 from nodeapi.methods.context import CREDITS_PER_VALUE
 from nodeapi.proofs import reads
 from tests.nodeapi.proofs.pair import (
@@ -312,3 +313,16 @@ def test_a_scan_of_unknown_slots_is_bounded_and_delays_nobody(
     assert {one["data"]["reason"] for one in refused} == {"too_many_unknown_values"}
     assert all(one == "0x" + 64 * "0" for one in answers if one not in refused)
     assert 20 <= len(refused) <= 70
+
+
+def test_without_an_upstream_no_transaction_is_accepted(pair: Pair) -> None:
+    Network.objects.get(slug=SPARSE).upstreams.all().delete()
+    service = pair.running.service
+    pair.running.ask(service.directory.refresh)
+    calls = [
+        ("eth_getBlockByNumber", hex(number), False) for number in range(HEAD - 9, HEAD)
+    ]
+    names = [name for block in pair.ask(FULL, *calls) for name in block["transactions"]]
+    raw = pair.one(FULL, "eth_getRawTransactionByHash", names[-1])
+    error = pair.one(SPARSE, "eth_sendRawTransaction", raw)
+    assert error["data"]["reason"] == "upstreams_unavailable"
