@@ -103,6 +103,9 @@ class NetworkStatus:
     lag_blocks: int | None
     """Blocks behind the highest head of the upstreams, None if that is unknown."""
     tags: Tags
+    checkpoint: int | None
+    oldest_blocks: dict[str, int] | None
+    """See `networks.models.Network`; None if the network started at block 0."""
     warnings: list[str]
     """Sentences about forks that this version can't execute, and about differences of
     the upstreams' schedules."""
@@ -130,6 +133,8 @@ def network_status(network: Network, now: datetime) -> NetworkStatus:
         progress=progress(network),
         lag_blocks=behind,
         tags=tags_of(network),
+        checkpoint=network.checkpoint_number,
+        oldest_blocks=network.oldest_blocks,
         warnings=_warnings(network),
         follower=_follower(network, status, now),
         upstreams=_upstreams(network, best, now),

@@ -99,6 +99,12 @@ def test_a_network_without_anything_has_a_page(boss):
     parsed(page)
 
 
+def test_the_checkpoint_is_shown(boss):
+    network = make_network("bare", checkpoint_number=500, oldest_number=245)
+    shown = tiles(text(boss.get(status_path(network))))
+    assert shown["Checkpoint"] == "500 blocks from 245 on"
+
+
 def test_head_lag_and_tags_are_shown(chain, boss):
     chain.finalize(safe=2, finalized=1)
     upstreams = add_upstreams(chain.network)
