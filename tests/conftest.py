@@ -107,11 +107,16 @@ def is_lost(_: object = None) -> bool:
 TransactionTestCase._should_reload_connections = is_lost  # type: ignore[method-assign]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def own_connections() -> None:
-    """Close the connection before each module if it was terminated."""
+def close_lost() -> None:
+    """Close this thread's connection to the database if it was terminated."""
     if is_lost():
         connection.close()
+
+
+@pytest.fixture(autouse=True)
+def own_connections() -> None:
+    """Close a connection before each test if it was terminated."""
+    close_lost()
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +127,9 @@ def module_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     database fixture, because its end would empty the database before the next test.
     """
     with django_db_blocker.unblock():
+        close_lost()
         yield
+        close_lost()
         call_command("flush", verbosity=0, interactive=False)
 
 

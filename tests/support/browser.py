@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from django.db import connection
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -34,6 +35,16 @@ CHROMIUM = next(filter(None, map(shutil.which, _PROGRAMS)), None)
 needs_chromium = pytest.mark.skipif(
     CHROMIUM is None, reason="there is no Chromium here"
 )
+
+
+def close_lost() -> None:
+    """Close the connection to the database if it was terminated.
+
+    Django has one connection while the event loop of a browser is visible, and another
+    one for everything else in this thread.
+    """
+    if connection.connection is not None and not connection.is_usable():
+        connection.close()
 
 
 class Chromium:
@@ -68,6 +79,7 @@ class Chromium:
         # Django would refuse its database because of the loop, on which nothing runs.
         os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
         try:
+            close_lost()
             yield self._browser
             for context in self._browser.contexts:
                 context.close()
