@@ -44,10 +44,17 @@ BEACON_ROOTS_ADDRESS = Address(
 )
 """System contract with beacon block roots: https://eips.ethereum.org/EIPS/eip-4788."""
 
+BEACON_ROOTS_RING = 8191
+"""Length of its two ring buffers, of timestamps and of roots. A block writes both at its
+timestamp."""
+
 HISTORY_STORAGE_ADDRESS = Address(
     bytes.fromhex("0000f90827f1c53a10cb7a02335b175320002935")
 )
 """System contract with ancestors' hashes: https://eips.ethereum.org/EIPS/eip-2935."""
+
+HISTORY_RING = 8191
+"""Length of its ring buffer. A block writes its parent's hash at the parent's number."""
 
 GWEI = 10**9
 

@@ -58,6 +58,10 @@ QUEUE_NAMES = {
 }
 """System contract → the queue's name in geth's texts."""
 
+QUEUE_SLOTS = (0, 1, 2, 3)
+"""Slots of each of these contracts that every block reads: the excess of requests, their
+number in the block, and the queue's head and tail. The requests follow."""
+
 _DEPOSIT_EVENT = bytes.fromhex(
     "649bbc62d0e31342afea4e5cd82d4049e7e1ee912fc0889aa790803be39038c5"
 )

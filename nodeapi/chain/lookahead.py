@@ -11,12 +11,12 @@ from lru import LRU
 
 from abi.encoding import mapping_slot
 from evm import rlp
+from evm.block_keys import known_keys, named_accounts
 from evm.blocks import Block, decode_block
 from evm.chain_config import UnsupportedFork
 from evm.errors import InvalidBlock
 from evm.proved_state import Keys
 from evm.rlp import RlpError
-from evm.transactions import CREATE_ADDRESS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -56,11 +56,13 @@ class Lookahead:
     def provide(self, block: Block, state: CachedState) -> None:
         """Load the data that a block will probably read, unless it was prefetched."""
         if block is not self._block:
-            state.fetch(self._guess.accounts(block), self._guess.slots(block))
+            state.fetch(named_accounts(block), self._guess.slots(block))
 
     def guess(self, block: Block) -> Keys:
         """Return what a block will probably read."""
-        return Keys(self._guess.accounts(block), self._guess.slots(block))
+        keys = known_keys(block)
+        keys.slots |= self._guess.slots(block)
+        return keys
 
     def prepare(self, raw: bytes | None, state: CachedState) -> None:
         """Start to prefetch the data of the next block.
@@ -73,7 +75,7 @@ class Lookahead:
         # The importer reports these errors when it reaches the block.
         with suppress(InvalidBlock, RlpError):
             block = decode_block(raw)
-            if state.expect(self._guess.accounts(block), self._guess.slots(block)):
+            if state.expect(named_accounts(block), self._guess.slots(block)):
                 self._raw, self._block = raw, block
 
     def learn(self, block: Block, state: CachedState) -> None:
@@ -119,17 +121,6 @@ class Prefetch:
 
     def __init__(self) -> None:
         self._positions: LRU[Address, set[int]] = LRU(CONTRACTS_KNOWN)
-
-    def accounts(self, block: Block) -> set[Address]:
-        """Return the accounts that the block will read."""
-        addresses = {block.header.coinbase}
-        addresses.update(w.address for w in block.withdrawals or ())
-        for transaction in block.transactions:
-            addresses.add(transaction.to)
-            with suppress(ValidationError):  # the execution reports it
-                addresses.add(transaction.sender)
-        addresses.discard(CREATE_ADDRESS)
-        return addresses
 
     def slots(self, block: Block) -> set[Slot]:
         """Return the slots that the block will probably read."""

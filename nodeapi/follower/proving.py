@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evm import rlp
+from evm.block_keys import known_keys
 from evm.proof_nodes import ProofNodes
 from evm.proved_state import Keys, ProvedState
 from nodeapi.chain.state_reader import StoredNodes
@@ -77,8 +78,8 @@ class FollowerProver:
         """Return what a block on top of the head will probably read, None if unknown.
 
         A block's access list names everything (EIP-7928). Without one, a witness is
-        read while much of the state is unknown, and otherwise a trace by an upstream,
-        which may miss values.
+        read while much of the state is unknown, and otherwise a trace by an upstream. It
+        lacks what system calls and withdrawals access, and may miss other values.
         """
         self._block = block
         is_cold, self._missed = self._missed > COLD_KEYS, 0
@@ -93,7 +94,10 @@ class FollowerProver:
             return listed
         if is_cold and self._read_witness():
             return Keys()  # its values are stored when they are read
-        return self._first(lambda client: prestate_keys(client, header.hash, limit))
+        traced = self._first(lambda client: prestate_keys(client, header.hash, limit))
+        if traced is not None:
+            traced.update(known_keys(block))
+        return traced
 
     def values(self, keys: Keys) -> None:
         """Store values, with the trie nodes that prove them. Raises: NoProof."""

@@ -97,7 +97,11 @@ async def prestate_keys(client: UpstreamClient, block_hash: bytes, limit: int) -
         client,
         "debug_traceBlockByHash",
         to_hex(block_hash),
-        {"tracer": "prestateTracer", "tracerConfig": {"disableCode": True}},
+        {
+            "tracer": "prestateTracer",
+            # Without the second option, accounts that come to exist are missing.
+            "tracerConfig": {"disableCode": True, "includeEmpty": True},
+        },
         max_bytes=MAX_BLOCK_BYTES,
     )
     return _usable("the trace", limit, lambda keys: _add_traces(keys, found))

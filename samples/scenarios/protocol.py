@@ -8,7 +8,7 @@ from eth_typing import Address
 
 from abi.encoding import call_data, word
 from evm.blocks import Block, Withdrawal
-from evm.execution import BEACON_ROOTS_ADDRESS
+from evm.execution import BEACON_ROOTS_ADDRESS, BEACON_ROOTS_RING
 from evm.requests import (
     CONSOLIDATION_REQUEST_ADDRESS,
     WITHDRAWAL_REQUEST_ADDRESS,
@@ -34,9 +34,6 @@ from samples.scenarios.base import (
 )
 from samples.schedules import from_genesis
 from samples.signers import Signer
-
-BEACON_ROOTS_RING = 8191
-"""Length of EIP-4788's ring buffer: seconds after which a slot is overwritten."""
 
 
 def delegations(fork: str = "prague") -> Chain:

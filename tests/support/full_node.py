@@ -12,15 +12,16 @@ from typing import Any
 import psycopg
 from eth_typing import Address
 
-from evm.block_access_list import decode_access_list
 from evm.state_trie import decode_account_leaf
-from evm.tracers.record import unpack
+from evm.tracers.native import PRESTATE, NativeTracer
 from networks.models import Network
 from nodeapi.chain.networks import stored_config
 from nodeapi.chain.replay import find_origin
 from nodeapi.chain.trie_at import TriesAt, rewind, trie_at
 from nodeapi.chain.witness import build_witness
 from nodeapi.results.proofs import proof_document
+from nodeapi.tracing.derivation import derive
+from nodeapi.tracing.jobs import TraceJob
 from nodeapi.tracing.tasks.proofs import witness_document
 from samples.node import Refused
 
@@ -118,21 +119,16 @@ class FullNode:
         found = build_witness(self._connection, self._network_id, origin, parent)
         return json.loads(witness_document(found))
 
-    def _prestates(self, block: str, _options: Any) -> Any:
-        """Return a trace with the keys of the block's access list, but without values."""
-        block_hash = self._hash(block)
-        (row,) = self._connection.execute(
-            "SELECT list FROM nodeapi_blockaccesslist JOIN nodeapi_block AS block"
-            " ON block.id = block_id WHERE network_id = %s AND hash = %s",
-            (self._network_id, block_hash),
+    def _prestates(self, block: str, options: Any) -> Any:
+        flags = frozenset(name for name, on in options["tracerConfig"].items() if on)
+        tracer = NativeTracer(PRESTATE, flags)
+        job = TraceJob(
+            network_id=self._network_id,
+            block_hash=self._hash(block),
+            tracer=tracer,
+            timeout=60,
         )
-        accounts = {
-            f"0x{each.address.hex()}": {
-                "storage": {
-                    f"0x{slot:064x}": f"0x{0:064x}"
-                    for slot in (*each.storage, *each.reads)
-                }
-            }
-            for each in decode_access_list(unpack(bytes(row[0])))
-        }
-        return [{"txHash": f"0x{0:064x}", "result": accounts}]
+        pieces: list[bytes] = []
+        with self._connection.transaction():
+            derive(self._connection, job, tracer, pieces.append, lambda: None)
+        return json.loads(b"".join(pieces))

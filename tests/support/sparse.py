@@ -24,7 +24,7 @@ from nodeapi.follower.thread import LoopThread
 from samples.builder import ChainBuilder
 from samples.schedules import from_genesis, make_genesis
 from tests.support.simulator import ALICE
-from tests.support.state_node import LocalClient
+from tests.support.state_node import Batches, LocalClient
 
 WRITER, READER = Address(b"\xa1" * 20), Address(b"\xa2" * 20)
 PAIRS = 6
@@ -147,15 +147,22 @@ class _Clients:
 
 @contextmanager
 def sparse_importer(
-    slug: str, methods: dict[str, Callable[..., Any]], lacks: Collection[str] = ()
+    slug: str,
+    methods: dict[str, Callable[..., Any]],
+    lacks: Collection[str] = (),
+    batches: Batches | None = None,
 ) -> Iterator[FollowingImporter]:
     """Yield an importer into a sparse network.
 
     methods: of its only upstream. lacks: those of them that it does not offer.
+    batches: to which each request to it is added.
     """
     network = Network.objects.get(slug=slug)
     offered = {name: each for name, each in methods.items() if name not in lacks}
-    pool: Any = _Clients(LocalClient(offered))
+    client = LocalClient(offered)
+    if batches is not None:
+        client.batches = batches
+    pool: Any = _Clients(client)
     with importer_connection() as opened, LoopThread("upstreams") as thread:
         prover = FollowerProver(opened, network.pk, thread, pool, Event())
         config = stored_config(network.pk)

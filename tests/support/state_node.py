@@ -28,6 +28,9 @@ BLOCK_HASH = Hash32(keccak(b"block 1000"))
 
 NOT_OFFERED = -32601
 
+Batches = list[list[tuple[str, Sequence[Any]]]]
+"""Methods and arguments of the calls of each request."""
+
 Change = Callable[[str, Any], Any]
 """(method, result) → the result that is sent instead."""
 
@@ -138,7 +141,7 @@ class LocalClient(UpstreamClient):
         super().__init__("http://127.0.0.1")
         self.methods = methods
         self.change = change
-        self.batches: list[list[tuple[str, Sequence[Any]]]] = []
+        self.batches: Batches = []
 
     async def call(
         self, method: str, *params: Any, max_bytes: int | None = None

@@ -10,6 +10,7 @@ import pytest
 from eth_typing import Address
 
 from abi.encoding import call_data, mapping_slot
+from evm.block_keys import named_accounts
 from evm.changes import AccountValue, Changes
 from evm.world import EMPTY_CODE_HASH
 from nodeapi.chain.database import importer_connection, pipeline
@@ -65,7 +66,7 @@ def balances() -> set[tuple[Address, int]]:
 def test_all_senders_and_receivers_are_guessed() -> None:
     block = transfers().blocks[0]
     senders = {holder.address for holder in HOLDERS[:4]}
-    assert Prefetch().accounts(block) == senders | {TOKEN, block.header.coinbase}
+    assert named_accounts(block) == senders | {TOKEN, block.header.coinbase}
 
 
 def test_the_slots_of_a_mapping_are_guessed_once_it_was_met() -> None:
@@ -86,11 +87,8 @@ def test_what_no_mapping_explains_teaches_nothing() -> None:
 def test_an_invalid_signature_is_left_to_the_execution() -> None:
     block = transfers().blocks[0]
     forged = replace(block.transactions[0], r=0, _sender=None)
-    guess = Prefetch()
-    assert guess.accounts(replace(block, transactions=(forged,))) == {
-        TOKEN,
-        block.header.coinbase,
-    }
+    accounts = named_accounts(replace(block, transactions=(forged,)))
+    assert accounts == {TOKEN, block.header.coinbase}
 
 
 @pytest.mark.django_db(transaction=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from evm.blocks import decode_block
 from nodeapi.chain.database import importer_connection
 from tests.support import chains, copies, sample
 from tests.support.full_node import FullNode
 from tests.support.sparse import forget_state, sparse_importer
+from tests.support.state_node import Batches
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -46,3 +48,22 @@ def test_blocks_change_what_they_change_on_a_complete_state(
     assert chains.head("sparse") == chains.head("full")
     wanted = chains.state_rows("full", CHECKPOINT)
     assert chains.state_rows("sparse", CHECKPOINT) == wanted
+
+
+def test_a_trace_leaves_one_request_for_the_proofs_of_a_block() -> None:
+    copies.once("full and sparse", two_networks)
+    batches: Batches = []
+    with (
+        importer_connection() as connection,
+        sparse_importer(
+            "sparse",
+            FullNode(connection, "full").methods,
+            ("debug_executionWitness",),
+            batches,
+        ) as importer,
+    ):
+        for raw in sample.raw_blocks()[CHECKPOINT:]:
+            batches.clear()
+            importer.add(raw)
+            requests = [calls[0][0] for calls in batches].count("eth_getProof")
+            assert requests == 1, decode_block(raw).header.number

@@ -156,7 +156,10 @@ def test_traces_name_accounts_and_slots(server: UpstreamServer) -> None:
     found = read(server, lambda it: hints.prestate_keys(it, BLOCK_HASH, LIMIT))
     assert found == Keys({ALICE, BOB}, {(BOB, 5), (BOB, BIG)})
     [(_, params)] = server.calls
-    options = {"tracer": "prestateTracer", "tracerConfig": {"disableCode": True}}
+    options = {
+        "tracer": "prestateTracer",
+        "tracerConfig": {"disableCode": True, "includeEmpty": True},
+    }
     assert params == [f"0x{BLOCK_HASH.hex()}", options]
     with pytest.raises(UnusableAnswer, match="accounts and slots, not 3"):
         read(server, lambda it: hints.prestate_keys(it, BLOCK_HASH, 3))
