@@ -30,7 +30,7 @@ from evm.trie_proofs import KeyProof, decode_path
 from evm.trie_rows import UNREAD_BRANCH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 NodeRows: TypeAlias = dict[bytes, dict[bytes, bytes]]
 """Owner of a trie, as in `evm.state_trie` → path → RLP of a node."""
@@ -50,6 +50,10 @@ class ProofNodes:
     def add(self, nodes: Iterable[bytes]) -> None:
         """Add the RLP of nodes, in any order. Anything else that is added is never found."""
         self._nodes.update((keccak(node), node) for node in nodes)
+
+    def update(self, other: ProofNodes) -> None:
+        """Add the nodes of another set."""
+        self._nodes |= other._nodes
 
     def prove(self, root: bytes, key: bytes) -> KeyProof:
         """Return the proof of a key (32 bytes) in the trie with a root hash.
@@ -109,6 +113,29 @@ class ProofNodes:
             return decode_account_leaf(leaf).storage_root if leaf else None
         except (RlpError, IndexError, ValueError):
             return None
+
+    def siblings(
+        self,
+        state_root: bytes,
+        owner: bytes,
+        paths: Iterable[bytes],
+        parents: Mapping[bytes, bytes],
+    ) -> dict[bytes, bytes]:
+        """Return nodes of one trie beside keys that are deleted, as far as they are shown.
+
+        state_root: after the deletion; untrusted as for `unmerged`. paths: of the nodes.
+        parents: path → RLP of the branches above them, before the deletion.
+        """
+        root = self.root_of(state_root, owner)
+        found: dict[bytes, bytes] = {}
+        for path in paths:
+            parent = parents.get(path[:-1])
+            if root is None or parent is None:
+                continue
+            node = self.unmerged(root, path, rlp.list_items(parent)[path[-1]])
+            if node is not None:
+                found[path] = node
+        return found
 
     def _unmerged(self, root: bytes, path: bytes, reference: bytes) -> bytes | None:
         depth, node = 0, HASH_HEAD + root

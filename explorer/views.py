@@ -197,7 +197,12 @@ def _transaction(
     transfers = transfers_of(logs or ())
     abis.read(selectors_in(data) | topics_of(logs or ()))
     checkpoint = network.checkpoint_number
-    is_executed = checkpoint is None or found.block.number > checkpoint
+    gas = find_gas(found.block)
+    is_executed = (
+        checkpoint is None
+        or found.block.number > checkpoint
+        or gas is not None  # only an executed block has an access list
+    )
     context = {
         "network": network,
         "found": found.block,
@@ -205,7 +210,7 @@ def _transaction(
         "canonical_hash": _canonical_hash(network, found.block),
         "included": None if is_canonical else rows.including_block(network, name),
         "moment": moment(found.block.timestamp),
-        "gas": gas_of(find_gas(found.block), recorded.index),
+        "gas": gas_of(gas, recorded.index),
         "transaction": found.summary,
         "call": call_text(data, found.to, abis.of, MAX_LINES) if found.to else None,
         "input": words.hexadecimal(data),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     import psycopg
+    from eth_typing import Hash32
 
     from evm.chain_config import ChainConfig
     from evm.rules.fork import Fork
@@ -150,14 +151,22 @@ def backfill_access_lists(
 
     Raises: ListDiffers; NotTraceable if a reorganisation removes a block meanwhile.
     """
+    for block_id, block_hash, number in blocks_without_list(
+        connection, network_id, first, last
+    ):
+        with connection.transaction():
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            row = compute_access_list(connection, network_id, config, block_hash)
+            connection.execute(_ADD, (block_id, pack(row.list), row.gas))
+        yield number
+
+
+def blocks_without_list(
+    connection: psycopg.Connection[Any], network_id: int, first: int, last: int
+) -> Iterator[tuple[int, Hash32, int]]:
+    """Yield id, hash and number of the canonical blocks without a list, the last first."""
     for top in range(last, first - 1, -_EXAMINED_AT_ONCE):
         lowest = max(first, top + 1 - _EXAMINED_AT_ONCE)
-        blocks = connection.execute(
+        yield from connection.execute(
             _MISSING, {"network": network_id, "first": lowest, "last": top}, binary=True
         ).fetchall()
-        for block_id, block_hash, number in blocks:
-            with connection.transaction():
-                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-                row = compute_access_list(connection, network_id, config, block_hash)
-                connection.execute(_ADD, (block_id, pack(row.list), row.gas))
-            yield number

@@ -188,6 +188,28 @@ class Rows:
             for row in zip(*columns, strict=True):
                 copy.write_row(row)
 
+    def replace_records(
+        self, block_id: int, records: list[tuple[bytes, TransactionRecord]]
+    ) -> None:
+        """Replace the trace records of a stored block, in the order of transactions."""
+        receipts = [receipt for receipt, _ in records]
+        held = [record for _, record in records]
+        self._connection.execute(
+            "UPDATE nodeapi_transactionrecord AS record SET receipt = new.receipt,"
+            " calls = new.calls, prestate = new.prestate, details = new.details,"
+            " calls_size = new.calls_size, prestate_size = new.prestate_size"
+            " FROM unnest(%b::int4[], %b::bytea[], %b::bytea[], %b::bytea[],"
+            " %b::bytea[], %b::int8[], %b::int8[]) AS new (index, receipt, calls,"
+            " prestate, details, calls_size, prestate_size)"
+            " WHERE record.block_id = %b AND record.index = new.index",
+            (
+                list(range(len(records))),
+                receipts,
+                *map(list, compress_records(held)),
+                block_id,
+            ),
+        )
+
     def _block_row(self, block_id: int, block: BlockRow) -> tuple[Any, ...]:
         return (
             block_id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,7 +40,7 @@ class Parent:
 
     header: Header
     total_difficulty: int
-    ancestor_hashes: Sequence[Hash32]
+    ancestor_hashes: Iterable[Hash32]
     """Up to 256 hashes, newest first, beginning with the parent's."""
     ancestry: Ancestry
     """The last generations of blocks, for the uncle rules."""

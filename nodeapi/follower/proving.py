@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evm import rlp
 from evm.block_keys import known_keys
 from evm.proof_nodes import ProofNodes
 from evm.proved_state import Keys, ProvedState
@@ -155,19 +154,10 @@ class FollowerProver:
         )
         if material is None:
             return {}
-        nodes = ProofNodes(material.nodes)
-        root = nodes.root_of(header.state_root, owner)
         parents = self._stored_nodes.nodes(owner, [path[:-1] for path in paths])
-        found = {}
-        for path in paths:
-            parent = parents.get(path[:-1])
-            if root is None or parent is None:
-                continue
-            reference = rlp.list_items(parent)[path[-1]]
-            node = nodes.unmerged(root, path, reference)
-            if node is not None:
-                found[path] = node
-        return found
+        return ProofNodes(material.nodes).siblings(
+            header.state_root, owner, paths, parents
+        )
 
     def _read_witness(self) -> bool:
         """Read the block's witness, and store its nodes. Return whether there is one."""

@@ -79,7 +79,10 @@ def transaction_answer(
 
     def answer(found: Place) -> MaybeAnswer:
         executed = context.store.require_state(
-            context.network, found.block_hash, is_executed=True
+            context.network,
+            found.block_hash,
+            is_executed=True,
+            is_recorded=_is_recorded(options),
         )
         return executed.then(lambda _: _transaction(context, found, options))
 
@@ -103,9 +106,17 @@ def block_answer(
     Fails with HistoryPruned if the block was not executed.
     """
     executed = context.store.require_state(
-        context.network, block_hash, is_executed=True
+        context.network,
+        block_hash,
+        is_executed=True,
+        is_recorded=_is_recorded(options),
     )
     return executed.then(lambda _: _block_answer(context, block_hash, options))
+
+
+def _is_recorded(options: TraceOptions) -> bool:
+    """Return whether an answer comes from trace records, without an execution."""
+    return isinstance(options.tracer, NativeTracer) and options.fork is None
 
 
 def _block_answer(

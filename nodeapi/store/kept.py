@@ -35,6 +35,16 @@ _KEPT = Statement(
 indexed; the oldest block that has replaced a root node which is kept. Every block that
 changes a node changes the root."""
 
+_RECORDED = Statement(
+    """
+    SELECT 1 FROM nodeapi_block b
+    JOIN nodeapi_blockaccesslist l ON l.block_id = b.id
+    WHERE b.network_id = $1 AND b.hash = $2
+    """,
+    [INT8.oid, BYTEA.oid],
+)
+"""network_id, hash of a block → a row if it was executed: only then it has a list."""
+
 _CHANGES = Statement(
     """
     SELECT max(block_number) FILTER (WHERE changes > $4), max(changes)::int8
@@ -80,12 +90,18 @@ class KeptReads(HeaderReads):
         )
 
     def require_state(
-        self, network: NetworkView, block_hash: bytes, *, is_executed: bool = False
+        self,
+        network: NetworkView,
+        block_hash: bytes,
+        *,
+        is_executed: bool = False,
+        is_recorded: bool = False,
     ) -> Later[None]:
         """Check that the state after a block can be known.
 
         is_executed: whether the block has to be executed here, as for its trace, so that
             the state before it is needed as well.
+        is_recorded: whether its trace records are sufficient, if it has some.
 
         Fails with HistoryPruned. An unknown block is accepted, and so is block 0 if it has
         to be executed, because that is refused anyway.
@@ -94,13 +110,26 @@ class KeptReads(HeaderReads):
             return DONE
         oldest = network.checkpoint_number + is_executed
 
-        def check(header: Header | None) -> None:
+        def check(header: Header | None) -> Later[None]:
             if header is None or header.number >= oldest:
-                return
+                return DONE
+            if is_recorded:
+                return Later.from_coroutine(
+                    self._require_records(network.id, block_hash, oldest)
+                )
             if header.number or not is_executed:
                 raise HistoryPruned(oldest)
+            return DONE
 
         return self.header(network.id, block_hash).then(check)
+
+    async def _require_records(
+        self, network_id: int, block_hash: bytes, oldest: int
+    ) -> None:
+        """Raise HistoryPruned unless a proved block was executed by a backfill."""
+        rows = await self._connections.fetch(_RECORDED, [int8(network_id), block_hash])
+        if not rows:
+            raise HistoryPruned(oldest)
 
     async def kept_data(self, network_id: int) -> KeptData:
         """Return the oldest blocks for which a network has each kind of data."""

@@ -9,7 +9,7 @@ from evm.blocks import decode_block
 from keys.models import User
 from networks.services import finish_preparing
 from tests.support import chains, sample
-from tests.support.proved import start_at_checkpoint
+from tests.support.proved import start_at_checkpoint, trace_later
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,10 +24,14 @@ def test_pages_say_what_is_not_known(client: Client) -> None:
     def page(path: str) -> str:
         return client.get(f"/explore/sparse/{path}").content.decode()
 
-    block = next(one for one in map(decode_block, raw[64:]) if one.transactions)
+    block = next(one for one in map(decode_block, raw[66:]) if one.transactions)
     transaction = block.transactions[0]
     shown = page(f"tx/0x{transaction.hash.hex()}")
     assert "was proved, not executed" in shown
+    assert "too large" not in shown
+    trace_later("sparse", "full", block.header.hash)
+    shown = page(f"tx/0x{transaction.hash.hex()}")
+    assert "was proved, not executed" not in shown
     assert "too large" not in shown
     shown = page(f"address/0x{transaction.sender.hex()}")
     assert "This account is not known yet" in shown

@@ -16,7 +16,7 @@ from evm.blocks import decode_block
 from networks.services import finish_preparing
 from tests.support import chains, sample
 from tests.support.live import Api, live_service
-from tests.support.proved import start_at_checkpoint
+from tests.support.proved import start_at_checkpoint, trace_later
 
 BLOCKS = [decode_block(raw) for raw in sample.raw_blocks()]
 CHECKPOINT, OLDEST = 100, 62
@@ -224,3 +224,33 @@ def test_documents_name_the_oldest_blocks(clients: list[Api]) -> None:
     assert f"Started at block {CHECKPOINT}" in page
     assert f"logs from block {OLDEST} on" in page
     assert page.count("Started at block") == 1
+
+
+def test_a_block_that_was_traced_later_is_answered_from_its_records(
+    clients: list[Api],
+) -> None:
+    sparse, full = clients
+    number = next(n for n in range(OLDEST, CHECKPOINT) if BLOCKS[n - 1].transactions)
+    block = BLOCKS[number - 1]
+    assert block is not TRACED
+    transaction = f"0x{block.transactions[0].hash.hex()}"
+    pruned(sparse, CHECKPOINT + 1, "trace_block", hex(number))
+    trace_later("sparse", "full", block.header.hash)
+    calls: list[tuple[Any, ...]] = [
+        ("trace_block", hex(number)),
+        ("trace_transaction", transaction),
+        ("trace_replayBlockTransactions", hex(number), ["trace", "stateDiff"]),
+        ("ots_getInternalOperations", transaction),
+    ]
+    for name in ("callTracer", "prestateTracer", "flatCallTracer", "4byteTracer"):
+        options = {"tracer": name}
+        calls += [
+            ("debug_traceTransaction", transaction, options),
+            ("debug_traceBlockByNumber", hex(number), options),
+        ]
+    assert sparse.results(calls) == full.results(calls)
+    for method, name in (
+        ("debug_traceTransaction", transaction),
+        ("debug_traceBlockByNumber", hex(number)),
+    ):
+        pruned(sparse, CHECKPOINT + 1, method, name, {})

@@ -5,15 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import connection
+from eth_typing import Hash32
 
 from evm.blocks import decode_body
 from evm.headers import decode_header
+from evm.proof_nodes import ProofNodes
+from evm.signatures import keccak
 from networks.models import Network
 from networks.services import Checkpoint
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.networks import open_network, stored_config
 from nodeapi.chain.proved_blocks import ProvedBlocks
+from nodeapi.chain.proved_traces import ProvedTraces
+from nodeapi.chain.replay import find_origin
+from nodeapi.chain.trie_at import rewind
+from nodeapi.chain.witness import build_witness
 from nodeapi.documents.receipts import parse_receipt, receipt_document
+from nodeapi.proofs.past_state import PastState
 from nodeapi.upstreams.proved_blocks import ProvedBlock
 
 
@@ -71,3 +79,20 @@ def start_at_checkpoint(
         head_number=number, head_hash=tip, safe_hash=tip, finalized_hash=tip
     )
     return Network.objects.get(pk=network_id)
+
+
+def trace_later(slug: str, full: str, block_hash: Hash32) -> None:
+    """Store the traces of a proved block, with its witness from a complete network."""
+    source = Network.objects.get(slug=full)
+    network_id = Network.objects.get(slug=slug).pk
+    with importer_connection() as opened:
+        origin = find_origin(opened, source.pk, stored_config(source.pk), block_hash)
+        parent_hash = origin.block.header.parent_hash
+        parent = rewind(opened, source.pk, parent_hash)
+        witness = build_witness(opened, source.pk, origin, parent)
+        traces = ProvedTraces(opened, network_id, stored_config(network_id))
+        headers = {each.hash: each for each in witness.headers}
+        untraced = traces.open(block_hash, headers)
+        codes = {Hash32(keccak(code)): code for code in witness.codes}
+        state = PastState(untraced.parent.state_root, ProofNodes(witness.nodes), codes)
+        traces.store(untraced, traces.execute(untraced, state))

@@ -21,12 +21,12 @@ from nodeapi.chain.position import ANCESTORS_KEPT
 from nodeapi.chain.replay import Origin
 from nodeapi.chain.verification import computed_fields
 from nodeapi.proofs.fetch import fetch
+from nodeapi.proofs.past_state import PastState
 from nodeapi.proofs.values import Anchor
 from nodeapi.upstreams import hints, state
 from nodeapi.upstreams.client import UpstreamClient
 from nodeapi.upstreams.receipts import block_receipts
 from samples.builder import ChainBuilder
-from tests.support.real_blocks import PastState
 
 
 class WatchedState(PastState):

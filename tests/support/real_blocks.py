@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,15 +22,14 @@ from evm.chain_config import ChainConfig
 from evm.changes import AccountValue, Changes
 from evm.headers import ZERO_HASH, decode_header
 from evm.proof_nodes import ProofNodes
-from evm.proved_state import ProvedState
 from evm.public import PUBLIC_NETWORKS
 from evm.state_trie import StateTrie
 from evm.transactions import decode_transaction
-from evm.trie import NodeCache
 from evm.world import EMPTY_CODE_HASH
 from nodeapi.chain.memory_state import MemoryState
 from nodeapi.chain.position import ANCESTORS_KEPT
 from nodeapi.chain.replay import Origin
+from nodeapi.proofs.past_state import PastState
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -175,30 +174,3 @@ def _plain_state(
     state = MemoryState()
     state.apply(changes)
     return state
-
-
-class PastState(ProvedState):
-    """The part of a state that nodes prove, with its trie nodes as a `NodeReader`."""
-
-    def __init__(
-        self, root: Hash32, nodes: ProofNodes, codes: Mapping[Hash32, bytes]
-    ) -> None:
-        """Set the state root, and nodes and codes as for `ProvedState`."""
-        super().__init__(root, nodes, codes)
-        self._rows = nodes.rows(root)
-        self._state_root = root
-
-    def open_trie(self) -> StateTrie:
-        """Return tries at this state."""
-        return StateTrie(self, NodeCache(0), self._state_root, self)
-
-    def nodes(
-        self, owner: bytes, paths: Collection[bytes], likely: Collection[bytes] = ()
-    ) -> Mapping[bytes, bytes]:
-        """Return the nodes of one trie at these paths."""
-        rows = self._rows.get(owner, {})
-        return {path: rows[path] for path in {*paths, *likely} if path in rows}
-
-    def live_slots(self, address: Address) -> Iterable[int]:
-        """Return no slots: nodes do not tell them. Few blocks before Cancun need them."""
-        return ()

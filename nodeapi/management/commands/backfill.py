@@ -1,4 +1,4 @@
-"""`manage.py backfill`: blocks below the checkpoint at which a network has started."""
+"""`manage.py backfill`: blocks up to the checkpoint of a network, and their traces."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ from django.db import Error as DjangoDatabaseError
 
 from networks.models import Network
 from nodeapi.follower.history import HistoryRunning, store_history
+from nodeapi.follower.past_traces import TracesUnavailable, store_traces
 from nodeapi.upstreams.proved_blocks import BlocksUnavailable
 
 REPORT_SECONDS = 10.0
 """Time after which a line of progress is written."""
+
+REPORT_BLOCKS = 100
+"""Number of traced blocks after which one is."""
 
 
 class Command(BaseCommand):
@@ -24,7 +28,8 @@ class Command(BaseCommand):
         "Fetch blocks with receipts below the checkpoint of a network, prove them by the "
         "hash of the block above, and store them. The newest blocks come first. The "
         "service and the follower can run at the same time. After an interruption, run "
-        "it again."
+        "it again. With --traces, execute stored blocks up to the checkpoint on the state "
+        "that upstreams prove, and store their traces."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -46,7 +51,8 @@ class Command(BaseCommand):
             type=int,
             metavar="M",
             help="the newest block to be stored; all blocks above it have to be stored "
-            "already (default: the block below the oldest stored one)",
+            "already (default: the block below the oldest stored one); with --traces, "
+            "the newest block to be traced (default: the checkpoint)",
         )
         parser.add_argument(
             "--rate",
@@ -54,6 +60,12 @@ class Command(BaseCommand):
             default=20.0,
             metavar="BLOCKS",
             help="largest number of blocks per second (default: %(default)g)",
+        )
+        parser.add_argument(
+            "--traces",
+            action="store_true",
+            help="store the traces of blocks that are stored, from the witnesses of "
+            "upstreams, or from the proofs of one that keeps old states",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -70,6 +82,14 @@ class Command(BaseCommand):
         oldest = network.oldest_number or network.checkpoint_number + 1
         if first < 1 or options["rate"] <= 0 or (last is not None and last < first):
             raise CommandError("--from, --to and --rate must be positive and in order")
+        if options["traces"]:
+            newest = min(last or network.checkpoint_number, network.checkpoint_number)
+            if first < oldest:
+                raise CommandError(
+                    f"the oldest stored block is {oldest}; store the others before"
+                )
+            self._trace(slug, network.pk, first, newest, options["rate"])
+            return
         if last is not None and last < oldest - 1:
             raise CommandError(
                 f"the blocks from {last + 1} to {oldest - 1} are missing as well, and "
@@ -80,6 +100,39 @@ class Command(BaseCommand):
             self.style.SUCCESS(
                 f"{slug}: blocks from {min(first, oldest)} on are stored"
             )
+        )
+
+    def _trace(
+        self, slug: str, network_id: int, first: int, last: int, rate: float
+    ) -> None:
+        stored = failed = 0
+
+        def progress(number: int, reason: str) -> None:
+            nonlocal stored, failed
+            if reason:
+                failed += 1
+                self.stderr.write(f"{slug}: block {number} has no trace: {reason}")
+            else:
+                stored += 1
+                if stored % REPORT_BLOCKS == 0:
+                    self.stdout.write(f"{slug}: down to block {number}")
+
+        try:
+            store_traces(
+                network_id,
+                first,
+                last,
+                threading.Event(),
+                blocks_per_second=rate,
+                progress=progress,
+            )
+        except (TracesUnavailable, LookupError) as error:
+            raise CommandError(f"{slug}: {error}") from error
+        except (psycopg.Error, DjangoDatabaseError) as error:
+            raise CommandError(_database_failed(error)) from error
+        text = f"{slug}: the traces of {stored} blocks were stored"
+        self.stdout.write(
+            self.style.SUCCESS(text + (f", {failed} have none" if failed else ""))
         )
 
     def _store(self, slug: str, network_id: int, first: int, rate: float) -> None:
@@ -107,5 +160,9 @@ class Command(BaseCommand):
         except (BlocksUnavailable, LookupError) as error:
             raise CommandError(f"{slug}: {error}") from error
         except (psycopg.Error, DjangoDatabaseError) as error:
-            reason = (str(error) or type(error).__name__).splitlines()[0]
-            raise CommandError(f"the database failed: {reason}") from error
+            raise CommandError(_database_failed(error)) from error
+
+
+def _database_failed(error: Exception) -> str:
+    reason = (str(error) or type(error).__name__).splitlines()[0]
+    return f"the database failed: {reason}"

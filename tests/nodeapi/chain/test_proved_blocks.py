@@ -6,14 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from evm.blocks import encode_block
+from evm.blocks import decode_block, encode_block
 from networks.models import Network
 from networks.services import Checkpoint
 from nodeapi.chain import proved_blocks
+from nodeapi.chain.branches import Branches
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.forkchoice import BelowFinalized, Forkchoice
 from nodeapi.chain.networks import open_network, stored_config
 from nodeapi.chain.proved_blocks import ProvedBlocks
+from nodeapi.chain.proved_traces import AncestorHashes, UnknownAncestor
 from tests.support import chains, sample
 from tests.support.proved import proved_blocks_of, start_at_checkpoint
 
@@ -75,3 +77,22 @@ def test_no_branch_leaves_the_chain_below_the_checkpoint() -> None:
         )
         with pytest.raises(BelowFinalized, match="78"):
             importer.add(encode_block(sibling))
+
+
+def test_an_unknown_ancestor_is_never_read_as_the_end_of_the_chain() -> None:
+    raw = sample.raw_blocks()[:80]
+    chains.import_blocks("full", sample.genesis(), raw)
+    start_at_checkpoint("proved", "full", sample.genesis(), 78, oldest=40)
+    line = [decode_block(each).header for each in raw[77::-1]]
+    with importer_connection() as opened:
+        branches = Branches(opened, Network.objects.get(slug="proved").pk)
+        found = AncestorHashes(branches, line[0], {})
+        known = []
+        with pytest.raises(UnknownAncestor, match="not stored"):
+            for each in found:
+                known.append(each)
+        # Headers of a witness continue the stored ones, down to block 0.
+        headers = {each.hash: each for each in line}
+        whole = list(AncestorHashes(branches, line[0], headers))
+    assert whole == [each.parent_hash for each in line]
+    assert known == whole[:39]

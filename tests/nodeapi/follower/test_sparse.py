@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from functools import cache
 from typing import Any
 
 import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
 from eth_typing import Address
 
 from networks.models import Network
@@ -17,6 +20,7 @@ from networks.services import Checkpoint
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.state_reader import StoredState, account_value
 from nodeapi.follower import follower
+from nodeapi.models import TransactionRecord
 from samples.builder import ChainBuilder
 from tests.nodeapi.follower.conftest import StartNode
 from tests.nodeapi.follower.net import SLUG, Net, start_follower
@@ -29,6 +33,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 LOAD = Load()
 CHECKPOINT, HEAD = 260, 284
+TRACED = 236
+"""The first block that is traced later. The first ones have no transactions."""
 BRANCH = 272
 """The block at which another branch begins."""
 
@@ -183,3 +189,44 @@ def assert_proved_values_are_right() -> None:
             assert int.from_bytes(value) == found
     assert accounts
     assert slots
+
+
+@pytest.mark.parametrize("lacks", [(), ("debug_executionWitness",)])
+def test_proved_blocks_are_traced_later(
+    start_node: StartNode, lacks: tuple[str, ...]
+) -> None:
+    copies.once("both branches", import_full)
+    node = start_node(chain())
+    with state_methods(node) as full:
+        net = sparse_net(node)
+        with net.followed():
+            net.wait_for(chain().blocks[-1])
+        for method in lacks:
+            del node.server.methods[method]
+        first, last = str(TRACED), str(CHECKPOINT)
+        arguments = ("backfill", "--network", SLUG, "--from", first, "--to", last)
+        full.change = lie
+        with pytest.raises(CommandError, match="blocks down to block"):
+            call_command(*arguments, "--traces", "--rate", "1000", stderr=io.StringIO())
+        assert traces(SLUG) == []
+        full.change = lambda _method, result: result
+        call_command(*arguments, "--traces", "--rate", "1000", stdout=io.StringIO())
+        full.calls.clear()
+        call_command(*arguments, "--traces", stdout=io.StringIO())
+    assert traces(SLUG) == traces("full") != []
+    assert not full.calls.total(), "all blocks have traces already"
+
+
+def traces(slug: str) -> list[Any]:
+    """Return the records and access lists of the blocks `TRACED` to `CHECKPOINT`."""
+    rows = TransactionRecord.objects.filter(
+        block__network__slug=slug,
+        block__number__range=(TRACED, CHECKPOINT),
+        block__access_list__isnull=False,
+    )
+    columns = ("calls", "calls_size", "prestate", "prestate_size", "details", "receipt")
+    lists = "block__access_list__list", "block__access_list__gas"
+    ordered = rows.order_by("block__number", "index").values_list(*columns, *lists)
+    return [
+        [bytes(v) if isinstance(v, memoryview) else v for v in row] for row in ordered
+    ]

@@ -1,0 +1,206 @@
+"""Traces of the blocks up to a checkpoint, executed with what upstreams prove.
+
+An upstream's witness has all that a block reads. Without one, an access list or a trace by
+an upstream says what to fetch from an upstream that proves old states, an archive. All of it
+is proved by the state root of the block's parent.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, TypeVar
+
+from evm.block_keys import known_keys
+from evm.errors import InvalidBlock
+from evm.proof_nodes import ProofNodes
+from evm.trie_rows import CorruptTrieNode, MissingTrieNode
+from nodeapi.chain.database import importer_connection
+from nodeapi.chain.networks import stored_config
+from nodeapi.chain.proved_traces import ProvedTraces, UnknownAncestor
+from nodeapi.follower.stored import read_settings
+from nodeapi.follower.thread import LoopThread
+from nodeapi.proofs.fetch import Fetched, fetch
+from nodeapi.proofs.past_state import FetchedState
+from nodeapi.proofs.values import Anchor, NoProof
+from nodeapi.upstreams import state
+from nodeapi.upstreams.client import UpstreamClient
+from nodeapi.upstreams.errors import UpstreamError, UpstreamUnavailable
+from nodeapi.upstreams.hints import listed_keys, most_keys, prestate_keys
+
+if TYPE_CHECKING:
+    import threading
+
+    from eth_typing import Hash32
+
+    from evm.blocks import Block
+    from evm.proved_state import Keys
+
+Answer = TypeVar("Answer")
+
+FAILURES = 8
+"""Number of blocks in succession without a trace after which `store_traces` gives up."""
+
+
+class TracesUnavailable(Exception):
+    """Raised if several blocks in succession can't be executed."""
+
+
+class _Upstreams:
+    """Asks upstreams for the state before and after one block; a `PastProver`."""
+
+    def __init__(
+        self,
+        clients: Sequence[UpstreamClient],
+        loop: LoopThread,
+        stop: threading.Event,
+        block: Block,
+        parent: Anchor,
+    ) -> None:
+        self._clients = clients
+        self._loop = loop
+        self._stop = stop
+        self._block = block
+        self._parent = parent
+
+    def before(self, keys: Keys) -> Fetched:
+        """Return values in the state before the block, proved. Raises: NoProof, Stopped."""
+        return self._loop.run(fetch(self._clients, self._parent, keys), self._stop)
+
+    def after(self, keys: Keys) -> ProofNodes:
+        """Return nodes that may prove keys in the state after the block."""
+        number, block_hash = self._block.header.number, self._block.header.hash
+        found = self._first(
+            lambda client: state.proofs(client, number, block_hash, keys)
+        )
+        return ProofNodes(() if found is None else found.nodes)
+
+    def hint(self) -> Keys | None:
+        """Return what the block probably reads, None if no upstream tells it."""
+        header = self._block.header
+        limit = most_keys(header.gas_used)
+        listed = self._first(
+            lambda client: listed_keys(
+                client, header.hash, header.block_access_list_hash, limit
+            )
+        )
+        if listed is not None:
+            return listed
+        traced = self._first(lambda client: prestate_keys(client, header.hash, limit))
+        if traced is not None:
+            traced.update(known_keys(self._block))
+        return traced
+
+    def _first(
+        self, ask: Callable[[UpstreamClient], Awaitable[Answer]]
+    ) -> Answer | None:
+        return self._loop.run(_first(self._clients, ask), self._stop)
+
+
+async def _first(
+    clients: Sequence[UpstreamClient],
+    ask: Callable[[UpstreamClient], Awaitable[Answer]],
+) -> Answer | None:
+    """Return the first answer of an upstream, None if none has one."""
+    for client in clients:
+        try:
+            return await ask(client)
+        except (UpstreamError, UpstreamUnavailable):
+            continue
+    return None
+
+
+class TraceBackfill:
+    """Executes proved blocks, and stores their traces."""
+
+    def __init__(
+        self,
+        traces: ProvedTraces,
+        clients: Sequence[UpstreamClient],
+        loop: LoopThread,
+        stop: threading.Event,
+    ) -> None:
+        self._traces = traces
+        self._clients = clients
+        self._loop = loop
+        self._stop = stop
+
+    def add(self, number: int, block_hash: Hash32) -> str:
+        """Execute a block and store its traces. Return why that is impossible, "" if done.
+
+        Raises: Stopped; psycopg.Error.
+        """
+        try:
+            self._add(number, block_hash)
+        except NoProof as error:
+            return error.reason
+        except UnknownAncestor as error:
+            return str(error)
+        except (MissingTrieNode, CorruptTrieNode, InvalidBlock) as error:
+            return f"its state root can't be computed: {error}"
+        return ""
+
+    def _add(self, number: int, block_hash: Hash32) -> None:
+        witness = self._loop.run(
+            _first(
+                self._clients, lambda client: state.witness(client, number, block_hash)
+            ),
+            self._stop,
+        )
+        headers = {} if witness is None else witness.headers
+        untraced = self._traces.open(block_hash, headers)
+        block, parent = untraced.block, untraced.parent
+        anchor = Anchor(parent.number, parent.hash, parent.state_root)
+        upstreams = _Upstreams(self._clients, self._loop, self._stop, block, anchor)
+        known = FetchedState(upstreams, parent.state_root, block.header.state_root)
+        if witness is not None:
+            known.add(ProofNodes(witness.nodes), witness.codes)
+        elif (hinted := upstreams.hint()) is not None:
+            known.fetch(hinted)
+        verified = self._traces.execute(untraced, known)
+        self._traces.store(untraced, verified)
+
+
+def store_traces(
+    network_id: int,
+    first: int,
+    last: int,
+    stop: threading.Event,
+    *,
+    blocks_per_second: float,
+    progress: Callable[[int, str], None],
+) -> None:
+    """Store the traces of the blocks first … last of a network, for a command.
+
+    progress: is called with the number of each block, and why it has no trace, or "".
+
+    Raises: TracesUnavailable; Stopped; psycopg.Error.
+    """
+    with ExitStack() as stack:
+        connection = stack.enter_context(importer_connection())
+        loop = stack.enter_context(LoopThread("traces"))
+        clients = [
+            UpstreamClient(each.url, each.headers)
+            for each in read_settings(network_id).upstreams
+        ]
+        for client in clients:
+            stack.callback(_close, loop, client)
+        traces = ProvedTraces(connection, network_id, stored_config(network_id))
+        backfill = TraceBackfill(traces, clients, loop, stop)
+        failures = 0
+        for number, block_hash in traces.missing(first, last):
+            started = time.monotonic()
+            reason = backfill.add(number, block_hash)
+            progress(number, reason)
+            failures = failures + 1 if reason else 0
+            if failures == FAILURES:
+                raise TracesUnavailable(
+                    f"{failures} blocks down to block {number} could not be executed: "
+                    f"{reason}"
+                )
+            stop.wait(max(1 / blocks_per_second - (time.monotonic() - started), 0.0))
+
+
+def _close(loop: LoopThread, client: UpstreamClient) -> None:
+    loop.run(client.close())
