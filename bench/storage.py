@@ -106,16 +106,10 @@ def _write_chain(folder: Path) -> dict[str, Path]:
     """Write the genesis and two files of blocks. Return their paths by name."""
     chance = random.Random(SLUG)
     holders = holders_of(HOLDERS)
-    genesis = genesis_of(holders)
-    genesis["gasLimit"] = hex(GAS_LIMIT)
-    genesis["alloc"][f"0x{SPREADER.hex()}"] = {
-        "balance": hex(10**6 * ETHER),
-        "nonce": "0x1",
-        "code": f"0x{assemble(_source()).hex()}",
-    }
+    genesis = genesis_of_load(holders)
     chain, written = ChainBuilder(genesis), [chance.getrandbits(256)]
     for _ in range(WARM_BLOCKS + BLOCKS):
-        _add_block(chain, holders, chance, written)
+        add_block_of_load(chain, holders, chance, written)
     parts = {"warm": chain.blocks[:WARM_BLOCKS], "measured": chain.blocks[WARM_BLOCKS:]}
     paths = {name: folder / f"{name}.rlp" for name in parts}
     for name, blocks in parts.items():
@@ -123,6 +117,18 @@ def _write_chain(folder: Path) -> dict[str, Path]:
     paths["genesis"] = folder / "genesis.json"
     paths["genesis"].write_text(json.dumps(genesis))
     return paths
+
+
+def genesis_of_load(holders: list[Signer]) -> dict[str, Any]:
+    """Return the genesis.json for blocks like mainnet's."""
+    genesis = genesis_of(holders)
+    genesis["gasLimit"] = hex(GAS_LIMIT)
+    genesis["alloc"][f"0x{SPREADER.hex()}"] = {
+        "balance": hex(10**6 * ETHER),
+        "nonce": "0x1",
+        "code": f"0x{assemble(_source()).hex()}",
+    }
+    return genesis
 
 
 def _source() -> str:
@@ -143,7 +149,7 @@ def _source() -> str:
     return "\n".join([*writes, *sends, *logs, "STOP"])
 
 
-def _add_block(
+def add_block_of_load(
     chain: ChainBuilder,
     holders: list[Signer],
     chance: random.Random,
