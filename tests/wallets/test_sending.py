@@ -33,6 +33,7 @@ from wallets.services.pruning import prune
 from wallets.services.requests import NotPending
 from wallets.services.sending import approve_transaction, close_abandoned
 from wallets.services.signatures import MAX_WAITING
+from wallets.services.targets import target_of
 from wallets.signature_requests import get_signature_request
 
 INVOKE = "wallet_invokeMethod"
@@ -188,16 +189,25 @@ def test_what_is_no_transaction_is_refused(sending: Rig, node, transaction):
     assert refusal(sending, transaction)[0] == -32602
 
 
-def test_network_without_nodes_and_blocks_does_not_ask_the_user(sending: Rig):
+@pytest.mark.parametrize(
+    "change",
+    [{"head_number": None, "head_hash": None}, {"checkpoint_number": 1}],
+    ids=["no blocks", "checkpoint"],
+)
+def test_network_that_accepts_no_transactions_does_not_ask_the_user(
+    sending: Rig, change: dict[str, int | None]
+):
     network = Network.objects.filter(slug="polygon")
-    ((number, head),) = network.values_list("head_number", "head_hash")
-    network.update(head_number=None, head_hash=None)
+    (former,) = network.values(*change)
+    network.update(**change)
     connect(sending)
     try:
         expected = (-32000, "this network accepts no transactions")
         assert refusal(sending, TRANSFER, "eip155:137") == expected
+        with pytest.raises(NotSent, match="accepts no transactions"):
+            target_of(137)
     finally:
-        network.update(head_number=number, head_hash=head)
+        network.update(**former)
         connect(sending)
 
 

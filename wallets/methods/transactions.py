@@ -101,14 +101,15 @@ async def _complete(
 async def _nodes(invocation: Invocation, network: NetworkView) -> list[ChainNode]:
     """Return the upstreams of a network, or this service for one without upstreams.
 
-    Raises: NotSent if the network has no blocks.
+    Raises: NotSent if the network has no blocks, or if it started at a checkpoint and has
+        no upstreams.
     """
     upstreams: list[ChainNode] = [
         Upstream(each.url, each.headers) for each in network.upstreams
     ]
     if upstreams:
         return upstreams
-    if network.head_hash is None:
+    if network.head_hash is None or network.checkpoint_number is not None:
         raise NotSent(NO_TRANSACTIONS)
     context = invocation.context
     wallet = context.wallet

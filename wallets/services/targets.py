@@ -52,8 +52,8 @@ def network_of(chain_id: int) -> Network | None:
 def target_of(chain_id: int) -> Target:
     """Return the target of the network with a chain id.
 
-    Raises: NotSent if there is no such network, or if it has neither upstreams nor
-        blocks.
+    Raises: NotSent if there is no such network, if it has neither upstreams nor blocks,
+        or if it started at a checkpoint and has no upstreams.
     """
     network = network_of(chain_id)
     if network is None:
@@ -62,7 +62,8 @@ def target_of(chain_id: int) -> Target:
     upstreams = [Upstream(each.url, each.headers) for each in enabled]
     if upstreams:
         return UpstreamTarget(upstreams)
-    if network.head_hash is None:
+    if network.head_hash is None or network.checkpoint_number is not None:
+        # The local pool of a network with a checkpoint does not know all senders.
         raise NotSent(NO_TRANSACTIONS)
     return LocalTarget(network.pk)
 
