@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from evm import rlp
-from evm.rlp import RlpError
 from evm.signatures import keccak
 from evm.state_trie import STATE_OWNER, decode_account_leaf
 from evm.trie_nodes import (
@@ -31,6 +30,8 @@ from evm.trie_rows import UNREAD_BRANCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+_NO_NODE = b"\xc0"
 
 NodeRows: TypeAlias = dict[bytes, dict[bytes, bytes]]
 """Owner of a trie, as in `evm.state_trie` → path → RLP of a node."""
@@ -81,7 +82,9 @@ class ProofNodes:
                 rows[key], _ = self.trie(root)
         return rows
 
-    def unmerged(self, root: bytes, path: bytes, reference: bytes) -> bytes | None:
+    def unmerged(
+        self, root: bytes, path: bytes, reference: bytes | None
+    ) -> bytes | None:
         """Return a node of an earlier trie, from the proof of a key beside it.
 
         When all other children of a branch have been deleted, the branch is merged with
@@ -89,15 +92,16 @@ class ProofNodes:
         node, whose path contains that of the earlier node.
 
         root: of the trie after the deletion.
-        path, reference: of the node before it, a child of the branch.
+        path, reference: of the node before it, a child of the branch. The reference is
+            None if it is unknown.
 
-        The root may be as untrusted as the nodes, because the reference is not.
+        The root may be as untrusted as the nodes if the reference is known.
 
         `UNREAD_BRANCH` stands for a branch. None if the nodes are not sufficient.
         """
         try:
             return self._unmerged(root, path, reference)
-        except (RlpError, IndexError):
+        except (ValueError, IndexError):
             return None
 
     def root_of(self, state_root: bytes, owner: bytes) -> bytes | None:
@@ -111,7 +115,7 @@ class ProofNodes:
             proof = self.prove(state_root, owner)
             leaf = proof.value if proof.reference is None else b""
             return decode_account_leaf(leaf).storage_root if leaf else None
-        except (RlpError, IndexError, ValueError):
+        except (ValueError, IndexError):
             return None
 
     def siblings(
@@ -120,24 +124,31 @@ class ProofNodes:
         owner: bytes,
         paths: Iterable[bytes],
         parents: Mapping[bytes, bytes],
+        *,
+        are_unchanged: bool = False,
     ) -> dict[bytes, bytes]:
         """Return nodes of one trie beside keys that are deleted, as far as they are shown.
 
-        state_root: after the deletion; untrusted as for `unmerged`. paths: of the nodes.
-        parents: path → RLP of the branches above them, before the deletion.
+        state_root: of a state without the keys; untrusted as for `unmerged`. paths: of
+            the nodes. parents: path → RLP of the branches above them, with the keys.
+        are_unchanged: whether the state root is trusted, and the nodes are the same with
+            and without the keys. The branches may then be unknown.
         """
         root = self.root_of(state_root, owner)
         found: dict[bytes, bytes] = {}
         for path in paths:
-            parent = parents.get(path[:-1])
-            if root is None or parent is None:
+            items = rlp.list_items(parents.get(path[:-1], _NO_NODE))
+            reference = items[path[-1]] if len(items) == 17 else None
+            if root is None or (reference is None and not are_unchanged):
                 continue
-            node = self.unmerged(root, path, rlp.list_items(parent)[path[-1]])
+            node = self.unmerged(root, path, reference)
             if node is not None:
                 found[path] = node
         return found
 
-    def _unmerged(self, root: bytes, path: bytes, reference: bytes) -> bytes | None:
+    def _unmerged(
+        self, root: bytes, path: bytes, reference: bytes | None
+    ) -> bytes | None:
         depth, node = 0, HASH_HEAD + root
         while True:
             if len(node) == HASHED_SIZE:
@@ -155,7 +166,7 @@ class ProofNodes:
                     return None
                 depth, node = len(whole), items[1]
             elif depth == len(path):
-                return node if hash_reference(node) == reference else None
+                return node if reference in (None, hash_reference(node)) else None
             else:
                 node = items[path[depth]]
                 depth += 1
@@ -192,9 +203,9 @@ class ProofNodes:
 
 
 def _split(
-    whole: bytes, is_leaf: bool, item: bytes, depth: int, reference: bytes
+    whole: bytes, is_leaf: bool, item: bytes, depth: int, reference: bytes | None
 ) -> bytes | None:
-    """Return the part of a leaf or an extension below a depth, if it has a reference.
+    """Return the part of a leaf or an extension below a depth, if it has the reference.
 
     whole: the nibbles from the root to the end of the node's path. item: its value or
         child.
@@ -202,8 +213,8 @@ def _split(
     if is_leaf:
         path = leaf_path_rlp(from_nibbles(whole), depth)
     elif len(whole) == depth:
-        return UNREAD_BRANCH if item == reference else None
+        return UNREAD_BRANCH if reference in (None, item) else None
     else:
         path = extension_path_rlp(whole[depth:])
     node = list_rlp(path + item)
-    return node if hash_reference(node) == reference else None
+    return node if reference in (None, hash_reference(node)) else None

@@ -76,3 +76,10 @@ def proofs_of(rows: Rows, root: bytes, keys: list[bytes]) -> ProofNodes:
     for proof in PathTrie(OWNER, rows, root).prove(keys):
         nodes.add(proof.nodes)
     return nodes
+
+
+def test_malformed_nodes_are_not_sufficient() -> None:
+    short = rlp.encode([b"\x31", b"value" * 8])  # a leaf with a path of one nibble
+    nodes = ProofNodes([short])
+    assert nodes.unmerged(keccak(short), b"\1", bytes(33)) is None
+    assert nodes.unmerged(keccak(short), b"", None) is None
