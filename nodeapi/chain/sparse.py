@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from evm.blocks import Block
     from evm.changes import AccountValue
+    from evm.headers import Header
     from evm.proved_state import Slot
     from evm.trie import NodeCache
     from evm.world import StateReader
@@ -32,8 +33,16 @@ if TYPE_CHECKING:
 class Prover(Protocol):
     """Fetches what is unknown of the head's state, and stores what is proved of it.
 
+    fork_number: number of the canonical block at which the branch begins that is executed,
+        None for the chain of the head. What is unknown is the same after this block.
+    target: the block whose state results from the changes that are applied to the tries.
+        `expect` sets it as well.
+
     All methods raise NoProof.
     """
+
+    fork_number: int | None
+    target: Header | None
 
     def expect(self, block: Block) -> Keys | None:
         """Return what a block on top of the head will probably read, None if unknown."""

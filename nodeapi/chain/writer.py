@@ -37,6 +37,8 @@ from nodeapi.chain.verification import verify_block
 from nodeapi.proofs.values import NoProof
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import psycopg
 
     from evm.chain_config import ChainConfig
@@ -262,6 +264,14 @@ class ChainWriter:
             return StoredState(self._connection, self._network_id, number)
         return SparseState(self._connection, self._network_id, number, self._prover)
 
+    def _aim(self, target: Header, fork_number: int | None) -> None:
+        """Tell the prover to which block the state is moved, and where its branch begins.
+
+        fork_number: None for a block on top of the head.
+        """
+        if self._prover is not None:
+            self._prover.target, self._prover.fork_number = target, fork_number
+
     def _provide(self, block: Block, state: CachedState) -> None:
         """Load the data that a block will probably read."""
         if self._prover is None or not isinstance(self._stored_state, SparseState):
@@ -339,6 +349,7 @@ class ChainWriter:
         self, block: Block, raw: bytes, following: bytes | None = None
     ) -> None:
         """Verify a block on top of the head, and add it to the batch."""
+        self._aim(block.header, None)
         self._provide(block, self._state)
         self._lookahead.prepare(following, self._state)
         verified = self._verify(block, self._head.parent(self._state, self._trie))
@@ -413,10 +424,12 @@ class ChainWriter:
         if kept is not None and kept.position.block.header.hash == tip:
             if tags is not None:
                 tags.require_above_finalized(kept.fork_number, tip)
+            self._aim(block.header, kept.fork_number)
             return kept
         fork_number, line = self._branches.side_line(block)
         if tags is not None:
             tags.require_above_finalized(fork_number, tip)
+        self._aim(block.header, fork_number)
         state = CachedState(self._stored_state)
         self._branch = Branch(
             fork_number,
@@ -477,7 +490,12 @@ class ChainWriter:
         trie = self._tries(CachedState(self._stored_state))
         trie.apply(self._branches.rewind(branch.fork_number))
         before = {owner: dict(rows) for owner, rows in trie.dirty_nodes().items()}
-        blocks = (
-            (side.number, self._branches.side_changes(side)) for side in branch.line
-        )
-        versions.insert(steps_of(trie, blocks), before)
+        versions.insert(steps_of(trie, self._changes_of(branch)), before)
+
+    def _changes_of(self, branch: Branch) -> Iterator[tuple[int, Changes]]:
+        """Yield number and changes of each block of a branch, before they are applied."""
+        for side in branch.line:
+            stored = self._branches.find(side.hash)
+            if stored is not None:
+                self._aim(stored.header, branch.fork_number)
+            yield side.number, self._branches.side_changes(side)

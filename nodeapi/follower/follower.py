@@ -23,6 +23,7 @@ from nodeapi.follower.pool import UpstreamPool
 from nodeapi.follower.status import Situation, StatusWriter
 from nodeapi.follower.stored import Settings, read_settings
 from nodeapi.follower.thread import IDLE_SECONDS, Stopped
+from nodeapi.proofs.values import NoProof
 
 if TYPE_CHECKING:
     import psycopg
@@ -171,6 +172,8 @@ class Follower:
                     self._chain.move(choice.head, own.finalized, own.finalized)
         except BelowFinalized as error:
             return self._refusals.add(Obstacle(choice.head, str(error), Fault.EXCLUDED))
+        except NoProof as error:
+            return Obstacle(choice.head, str(error), Fault.MISSING)
         return None
 
     def _problem_of(

@@ -139,7 +139,7 @@ class OwnChain:
     def move(self, head: Point, safe: Point | None, finalized: Point | None) -> None:
         """Make a stored block the head.
 
-        Raises: BelowFinalized, ForkchoiceMismatch.
+        Raises: BelowFinalized, ForkchoiceMismatch; NoProof on a sparse network.
         """
         started = time.perf_counter()
         move = self.importer.follow(
@@ -322,7 +322,7 @@ class LineImport:
                         self._chain.move(Point(ref.number, ref.hash), tag, tag)
                     if seconds is not None:
                         deadline = time.monotonic() + seconds
-            except BlockUnavailable as error:
+            except (BlockUnavailable, NoProof) as error:
                 return Obstacle(target, str(error), Fault.MISSING)
             except UnsupportedBlock as error:
                 return self._unsupported(target, str(error))

@@ -13,7 +13,7 @@ from nodeapi.proofs.keys import changed_below, probes_below
 from nodeapi.proofs.values import (
     Anchor,
     NoProof,
-    find_anchor,
+    anchor_at,
     head_anchor,
     insert_nodes,
     insert_values,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from evm.blocks import Block
     from evm.changes import Changes
+    from evm.headers import Header
     from evm.proof_nodes import NodeRows
     from nodeapi.follower.pool import UpstreamPool
     from nodeapi.follower.thread import LoopThread
@@ -65,6 +66,8 @@ class FollowerProver:
         self._pool = pool
         self._stop = stop
         self._stored_nodes = StoredNodes(connection, network_id)
+        self.fork_number: int | None = None
+        self.target: Header | None = None
         self._block: Block | None = None
         """The block that is being executed."""
         self._missed = COLD_KEYS + 1
@@ -72,6 +75,9 @@ class FollowerProver:
         self._witness: ProvedState | None = None
         """The head's state as far as the block's witness proves it."""
         self._witness_rows: NodeRows = {}
+        self._fork_rows: NodeRows = {}
+        """Nodes of the tries after the fork point, which are not stored."""
+        self._fork_of_rows: Anchor | None = None
 
     def expect(self, block: Block) -> Keys | None:
         """Return what a block on top of the head will probably read, None if unknown.
@@ -80,20 +86,23 @@ class FollowerProver:
         read while much of the state is unknown, and otherwise a trace by an upstream. It
         lacks what system calls and withdrawals access, and may miss other values.
         """
-        self._block = block
+        self._block, self.target = block, block.header
         is_cold, self._missed = self._missed > COLD_KEYS, 0
         self._witness = None
         header, limit = block.header, most_keys(block.header.gas_used)
         listed = self._first(
             lambda client: listed_keys(
                 client, header.hash, header.block_access_list_hash, limit
-            )
+            ),
+            header.number,
         )
         if listed is not None:
             return listed
         if is_cold and self._read_witness():
             return Keys()  # its values are stored when they are read
-        traced = self._first(lambda client: prestate_keys(client, header.hash, limit))
+        traced = self._first(
+            lambda client: prestate_keys(client, header.hash, limit), header.number
+        )
         if traced is not None:
             traced.update(known_keys(block))
         return traced
@@ -119,8 +128,8 @@ class FollowerProver:
 
         A node is proved together with a key below it. If the block changes none there,
         the node is a sibling of deleted keys. It is then found in the proof that one of
-        them is absent after the block, or in the block's witness, or by a key that is
-        searched for.
+        them is absent after the block, or after the fork point of its branch, or in the
+        block's witness, or by a key that is searched for.
 
         Raises: NoProof.
         """
@@ -143,21 +152,52 @@ class FollowerProver:
 
     def _unmerged(
         self, owner: bytes, paths: Collection[bytes], changes: Changes
-    ) -> dict[bytes, bytes]:
-        """Return siblings of deleted keys, as far as proofs after the block show them."""
-        if self._block is None:
-            return {}
-        header = self._block.header
+    ) -> Rows:
+        """Return siblings of deleted keys, as far as proofs of absent keys show them.
+
+        The keys are absent after the target, and those that a reorganisation removes are
+        absent after the fork point.
+        """
+        found: Rows = {}
+        if self.target is not None:
+            target = self.target
+            end = Anchor(target.number, target.hash, target.state_root)
+            found = self._unmerged_at(end, owner, paths, changes, is_trusted=False)
+        fork, missing = self._fork(), [path for path in paths if path not in found]
+        if missing and fork is not None:
+            found |= self._unmerged_at(fork, owner, missing, changes, is_trusted=True)
+        return found
+
+    def _unmerged_at(
+        self,
+        end: Anchor,
+        owner: bytes,
+        paths: Collection[bytes],
+        changes: Changes,
+        *,
+        is_trusted: bool,
+    ) -> Rows:
+        """Return siblings of keys that are absent after a block.
+
+        is_trusted: whether the block is the fork point.
+        """
         keys = changed_below(owner, [path[:-1] for path in paths], changes)
         material = self._first(
-            lambda client: state.proofs(client, header.number, header.hash, keys)
+            lambda client: state.proofs(client, end.number, end.hash, keys), end.number
         )
         if material is None:
             return {}
-        parents = self._stored_nodes.nodes(owner, [path[:-1] for path in paths])
         return ProofNodes(material.nodes).siblings(
-            header.state_root, owner, paths, parents
+            *(end.state_root, owner, paths, self._parents(owner, paths)),
+            are_unchanged=is_trusted,
         )
+
+    def _parents(self, owner: bytes, paths: Collection[bytes]) -> Rows:
+        """Return the nodes above paths, as far as they are known."""
+        above = {path[:-1] for path in paths}
+        forked = self._fork_rows.get(owner, {})
+        known = {path: forked[path] for path in above if path in forked}
+        return {**known, **self._stored_nodes.nodes(owner, above)}
 
     def _read_witness(self) -> bool:
         """Read the block's witness, and store its nodes. Return whether there is one."""
@@ -165,7 +205,8 @@ class FollowerProver:
             return False
         header = self._block.header
         witness = self._first(
-            lambda client: state.witness(client, header.number, header.hash)
+            lambda client: state.witness(client, header.number, header.hash),
+            header.number,
         )
         if witness is None:
             return False
@@ -188,28 +229,36 @@ class FollowerProver:
         used, fetched = self._fetch(head, keys)
         if used == head:
             return self._store_nodes(head, fetched.nodes).get(owner, {})
-        return fetched.nodes.rows(used.state_root).get(owner, {})
+        if used != self._fork_of_rows:
+            self._fork_of_rows, self._fork_rows = used, {}
+        rows = fetched.nodes.rows(used.state_root)
+        for each, nodes in rows.items():
+            self._fork_rows.setdefault(each, {}).update(nodes)
+        return rows.get(owner, {})
 
     def _fetch(self, head: Anchor, keys: Keys) -> tuple[Anchor, Fetched]:
         """Fetch values with their proofs. Return the block at which they are proved.
 
-        It is the head, or else the parent of the block that is executed. After a
+        It is the head, or else the fork point of the branch that is executed. After a
         reorganisation, upstreams may only have the state of the latter. What no block
-        has written since the checkpoint is the same after both.
+        has written since the checkpoint is the same after both. It is not proved on the
+        branch, whose blocks may have written it.
 
         Raises: NoProof, Stopped.
         """
         try:
             return head, self._fetch_at(head, keys)
         except NoProof:
-            parent = None
-            if self._block is not None:
-                parent = find_anchor(
-                    self._connection, self._network_id, self._block.header.parent_hash
-                )
-            if parent is None or parent == head:
+            fork = self._fork()
+            if fork is None or fork == head:
                 raise
-        return parent, self._fetch_at(parent, keys)
+        return fork, self._fetch_at(fork, keys)
+
+    def _fork(self) -> Anchor | None:
+        number = self.fork_number
+        if number is None:
+            return None
+        return anchor_at(self._connection, self._network_id, number)
 
     def _fetch_at(self, anchor: Anchor, keys: Keys) -> Fetched:
         clients = self._pool.clients(anchor.number)
@@ -218,16 +267,20 @@ class FollowerProver:
         )
 
     def _first(
-        self, ask: Callable[[UpstreamClient], Awaitable[Answer | None]]
+        self,
+        ask: Callable[[UpstreamClient], Awaitable[Answer | None]],
+        number: int,
     ) -> Answer | None:
-        """Return the first answer of an upstream that is not None."""
-        return self._thread.run(self._ask(ask), self._stop)
+        """Return the first answer of an upstream that is not None.
+
+        number: of the block about which the upstreams are asked.
+        """
+        return self._thread.run(self._ask(ask, number), self._stop)
 
     async def _ask(
-        self, ask: Callable[[UpstreamClient], Awaitable[Answer | None]]
+        self, ask: Callable[[UpstreamClient], Awaitable[Answer | None]], number: int
     ) -> Answer | None:
-        assert self._block is not None
-        for client in self._pool.clients(self._block.header.number):
+        for client in self._pool.clients(number):
             try:
                 answer = await ask(client)
             except (UpstreamError, UpstreamUnavailable):

@@ -151,14 +151,16 @@ def head_anchor(connection: psycopg.Connection[Any], network_id: int) -> Anchor:
     return Anchor(*row)
 
 
-def find_anchor(
-    connection: psycopg.Connection[Any], network_id: int, block_hash: bytes
+def anchor_at(
+    connection: psycopg.Connection[Any], network_id: int, number: int
 ) -> Anchor | None:
-    """Return a stored block by its hash, canonical or not."""
+    """Return a canonical block since the checkpoint by its number."""
     row = connection.execute(
-        "SELECT number, hash, state_root FROM nodeapi_block"
-        " WHERE network_id = %b AND hash = %b",
-        (network_id, block_hash),
+        "SELECT block.number, hash, state_root FROM nodeapi_block AS block"
+        " JOIN networks_network AS network ON network.id = network_id"
+        " WHERE network_id = %b AND block.number = %b AND is_canonical"
+        " AND block.number >= checkpoint_number",
+        (network_id, number),
         binary=True,
         prepare=True,
     ).fetchone()

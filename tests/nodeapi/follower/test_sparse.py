@@ -6,7 +6,7 @@ import io
 import json
 import random
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any
 
@@ -19,9 +19,11 @@ from networks.models import Network
 from networks.services import Checkpoint
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.state_reader import StoredState, account_value
-from nodeapi.follower import follower
+from nodeapi.follower import follower as following
 from nodeapi.models import TransactionRecord
+from nodeapi.proofs import keys
 from samples.builder import ChainBuilder
+from samples.node import Refused
 from tests.nodeapi.follower.conftest import StartNode
 from tests.nodeapi.follower.net import SLUG, Net, start_follower
 from tests.support import chains, copies
@@ -77,7 +79,7 @@ def state_methods(node: Simulator) -> Iterator[FullNode]:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Raise alarms at once."""
-    monkeypatch.setattr(follower, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.5)
 
 
 def sparse_net(*nodes: Simulator) -> Net:
@@ -102,6 +104,41 @@ def test_a_sparse_network_has_the_rows_of_a_complete_one(
             full.has_side_blocks = False  # the state of our head is no longer known
             net.wait_for(node.show(branch()))
     assert net.reorganisations() == [(BRANCH, HEAD - BRANCH, HEAD - BRANCH + 1)]
+    assert chains.state_rows(SLUG, CHECKPOINT) == chains.state_rows("full", CHECKPOINT)
+    assert_proved_values_are_right()
+
+
+@pytest.mark.parametrize("is_restarted", [False, True], ids=["same", "restarted"])
+def test_a_reorganisation_goes_on_after_failures_of_the_upstream(
+    start_node: StartNode, monkeypatch: pytest.MonkeyPatch, is_restarted: bool
+) -> None:
+    copies.once("both branches", import_full)
+    # As in a large trie, where no key is found by trial below a long path.
+    monkeypatch.setattr(keys, "PROBED_NIBBLES", 0)
+    node = start_node(chain())
+
+    def fail_later(method: str, result: Any) -> Any:
+        if full.calls["eth_getProof"] > asked + 12:
+            raise Refused(-32000, "missing trie node")
+        return result
+
+    with state_methods(node) as full, ExitStack() as stack:
+        net = sparse_net(node)
+        follower = stack.enter_context(ExitStack())
+        follower.enter_context(net.followed())
+        net.wait_for(chain().blocks[-1])
+        full.has_side_blocks = False
+        asked = full.calls["eth_getProof"]
+        full.change = fail_later
+        head = node.show(branch())
+        net.wait_for_alarm("missing trie node")
+        if is_restarted:
+            follower.close()
+        full.change = lambda _method, result: result
+        if is_restarted:
+            follower.enter_context(net.followed())
+        net.wait_for(head)
+        follower.close()
     assert chains.state_rows(SLUG, CHECKPOINT) == chains.state_rows("full", CHECKPOINT)
     assert_proved_values_are_right()
 
