@@ -182,15 +182,21 @@ class FollowerProver:
         is_trusted: whether the block is the fork point.
         """
         keys = changed_below(owner, [path[:-1] for path in paths], changes)
-        material = self._first(
-            lambda client: state.proofs(client, end.number, end.hash, keys), end.number
-        )
-        if material is None:
-            return {}
-        return ProofNodes(material.nodes).siblings(
-            *(end.state_root, owner, paths, self._parents(owner, paths)),
-            are_unchanged=is_trusted,
-        )
+        parents = self._parents(owner, paths)
+        nodes, found = ProofNodes(), Rows()
+
+        async def ask(client: UpstreamClient) -> Rows | None:
+            material = await state.proofs(client, end.number, end.hash, keys)
+            nodes.add(material.nodes)
+            found.update(
+                nodes.siblings(
+                    *(end.state_root, owner, paths, parents), are_unchanged=is_trusted
+                )
+            )
+            return found if len(found) == len(paths) else None
+
+        self._first(ask, end.number)
+        return found
 
     def _parents(self, owner: bytes, paths: Collection[bytes]) -> Rows:
         """Return the nodes above paths, as far as they are known."""

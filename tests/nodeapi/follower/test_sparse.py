@@ -22,6 +22,7 @@ from nodeapi.chain.state_reader import StoredState, account_value
 from nodeapi.follower import follower as following
 from nodeapi.models import TransactionRecord
 from nodeapi.proofs import keys
+from nodeapi.proofs.values import head_anchor
 from samples.builder import ChainBuilder
 from samples.node import Refused
 from tests.nodeapi.follower.conftest import StartNode
@@ -140,6 +141,42 @@ def test_a_reorganisation_goes_on_after_failures_of_the_upstream(
         net.wait_for(head)
         follower.close()
     assert chains.state_rows(SLUG, CHECKPOINT) == chains.state_rows("full", CHECKPOINT)
+    assert_proved_values_are_right()
+
+
+def test_another_upstream_shows_what_the_first_one_omits(
+    start_node: StartNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies.once("both branches", import_full)
+    monkeypatch.setattr(keys, "PROBED_NIBBLES", 0)
+    nodes = [start_node(chain()) for _ in range(2)]
+    omitting: dict[str, Simulator] = {}
+    with ExitStack() as stack:
+        for node in nodes:
+            full = stack.enter_context(state_methods(node))
+            del node.server.methods["debug_executionWitness"]
+
+            def prove(
+                address: str,
+                slots: list[str],
+                block: Any,
+                node: Simulator = node,
+                full: FullNode = full,
+            ) -> Any:
+                """Send no proof of a block that is not the head, if asked first."""
+                name = block["blockHash"]
+                with importer_connection() as opened:
+                    head = head_anchor(opened, net.id).hash
+                is_head = name == f"0x{head.hex()}"
+                if not is_head and omitting.setdefault(name, node) is node:
+                    return {"accountProof": [], "storageProof": []}
+                return full.methods["eth_getProof"](address, slots, block)
+
+            node.server.methods["eth_getProof"] = prove
+        net = sparse_net(*nodes)
+        with net.followed():
+            net.wait_for(chain().blocks[-1])
+    assert omitting
     assert_proved_values_are_right()
 
 
