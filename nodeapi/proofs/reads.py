@@ -122,9 +122,11 @@ class ValueReader:
         """When the keys that each customer has asked for are used up by its rate."""
         self._fetching: set[asyncio.Task[None]] = set()
         self._hints = asyncio.Semaphore(HINTS)
+        self._is_closed = False
 
     async def close(self) -> None:
-        """Cancel all fetches, and close the connection."""
+        """Cancel all fetches, and close the connection. Keys in the queue are not fetched."""
+        self._is_closed = True
         tasks = [*self._fetching]
         for task in tasks:
             task.cancel()
@@ -233,6 +235,9 @@ class ValueReader:
             for _ in range(min(len(wanted.queue), BATCH_KEYS)):
                 _, key = wanted.queue.pop()
                 _add(keys, key)
+            if self._is_closed:
+                _settle(wanted, keys, ServiceUnavailable())
+                continue
             wanted.batches += 1
             task = asyncio.create_task(self._fetch(network_id, wanted, keys))
             self._fetching.add(task)

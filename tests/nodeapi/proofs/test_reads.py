@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.db import connection
+from eth_typing import Address
 
+from evm.proved_state import Keys
+from jsonrpc.errors import ServiceUnavailable
 from networks.models import Network
 from nodeapi.methods.context import CREDITS_PER_VALUE
 from nodeapi.proofs import reads
@@ -313,6 +317,30 @@ def test_a_scan_of_unknown_slots_is_bounded_and_delays_nobody(
     assert {one["data"]["reason"] for one in refused} == {"too_many_unknown_values"}
     assert all(one == "0x" + 64 * "0" for one in answers if one not in refused)
     assert 20 <= len(refused) <= 70
+
+
+def test_keys_in_the_queue_are_not_fetched_after_the_end(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reads, "BATCH_KEYS", 4)
+    values, view = pair.running.service.values, pair.view(SPARSE)
+    unknown = Keys(
+        {Address(number.to_bytes(20)) for number in range(2**90, 2**90 + 40)}
+    )
+
+    async def ask() -> set[asyncio.Task[Any]]:
+        before = asyncio.all_tasks()
+        proving = asyncio.create_task(values.prove(view.id, unknown, "customer"))
+        await until(lambda: pair.upstream.server.calls)
+        await values.close()
+        left = asyncio.all_tasks() - before - {proving}
+        with pytest.raises(ServiceUnavailable):
+            await proving
+        return left
+
+    pair.upstream.server.calls.clear()
+    pair.upstream.server.fault = hold
+    assert not pair.running.ask(ask)
 
 
 def test_without_an_upstream_no_transaction_is_accepted(pair: Pair) -> None:
