@@ -200,4 +200,4 @@ def test_connection_lost_after_the_commit_is_no_failure(
         changes.append("s", "a")
     assert other.broken
     assert entries("s") == [(1, "a")]
-    assert "the database is unavailable" in caplog.text
+    assert "terminating connection" in caplog.text

@@ -122,9 +122,9 @@ def test_a_forked_process_forks_from_the_same_server(forks: ForkServer) -> None:
 
 
 def test_a_fork_server_that_was_killed_is_replaced(forks: ForkServer) -> None:
+    orphan = forks.start(f"{CALLS}:sleep")
     first = forks.pid
     assert first is not None
-    orphan = forks.start(f"{CALLS}:sleep")
     os.kill(first, signal.SIGKILL)
     assert forks.start(f"{CALLS}:end", 5).wait(PATIENCE_SECONDS) == 5
     assert forks.pid != first

@@ -104,7 +104,7 @@ def test_redis_that_refuses_writes_stays_unavailable(monkeypatch):
         async with Redis.from_url(server.url) as redis:
             await redis.config_set("maxmemory", "1")
             await spend(limiter, 1, limits, 1)
-            await until(lambda: len(checks) == 5)
+            await until(lambda: len(checks) >= 5)
             assert not any(checks)
             await redis.config_set("maxmemory", "0")
             await is_back(limiter)

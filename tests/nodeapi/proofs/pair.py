@@ -150,7 +150,7 @@ class Pair:
         found = self.ask(SPARSE, *calls)
         expected = self.ask(FULL, *calls)
         for call, one, other in zip(calls, found, expected, strict=True):
-            assert (call, one) == (call, other)
+            assert one == other, f"{call}: {one}, not {other}"
         return found
 
 

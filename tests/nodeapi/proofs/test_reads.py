@@ -303,15 +303,27 @@ def test_a_scan_of_unknown_slots_is_bounded_and_delays_nobody(
     ]
     other = scan[0] | {"params": [address, hex(slot)]}
 
+    known = other | {"method": "eth_getBalance", "params": [address, "latest"]}
+    server = pair.upstream.server
+
     async def ask() -> Any:
         scanning = pair.start(SPARSE, scan)
-        await until(lambda: pair.upstream.server.calls[1:])
-        (found,) = read(await pair.start(SPARSE, other, key=2))
-        assert not scanning.is_done
+        await until(
+            lambda: server.calls[1:]
+        )  # as many batches as are fetched at a time
+        asked = pair.start(SPARSE, other, key=2)
+        for _ in range(3):  # until the unknown slot is queued as well
+            await pair.start(SPARSE, known, key=2)
+        server.release()
+        (found,) = read(await asked)
         return found, read(await scanning)
 
-    pair.upstream.server.calls.clear()
+    server.calls.clear()
+    server.faults += [hold, hold]
     found, answers = pair.running.ask(ask)
+    slots = [set(params[1]) for method, params in server.calls if params[1:2]]
+    mine = {f"0x{slot:064x}"}
+    assert [mine <= each for each in slots].index(True) < len(slots) - 1
     assert found == pair.one(FULL, "eth_getStorageAt", address, hex(slot))
     refused = [one for one in answers if isinstance(one, dict)]
     assert {one["data"]["reason"] for one in refused} == {"too_many_unknown_values"}
