@@ -304,7 +304,7 @@ class UpstreamClient:
                 yield
         except TimeoutError:
             raise UpstreamUnavailable(
-                f"no response within {self._timeout:g} s"
+                f"no response within {self._timeout:g} s", is_late=True
             ) from None
 
     def _read(self, response: dict[str, Any]) -> Any:

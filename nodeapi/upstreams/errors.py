@@ -13,7 +13,8 @@ class UpstreamUnavailable(Exception):
 
     reason: a short text without secrets. status: the HTTP status, if it is the cause.
     retry_after: seconds from the Retry-After header, if the response has one.
-    is_unreachable: whether no connection could be opened.
+    is_unreachable: whether no connection could be opened. is_late: whether there was no
+    response in time.
     """
 
     def __init__(
@@ -23,12 +24,14 @@ class UpstreamUnavailable(Exception):
         status: int | None = None,
         retry_after: float | None = None,
         is_unreachable: bool = False,
+        is_late: bool = False,
     ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.status = status
         self.retry_after = retry_after
         self.is_unreachable = is_unreachable
+        self.is_late = is_late
 
 
 class UnusableAnswer(UpstreamUnavailable):

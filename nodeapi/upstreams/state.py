@@ -132,13 +132,17 @@ async def call_optional(
     """Call a method that upstreams need not offer, and return its result.
 
     Raises: UpstreamUnavailable; UpstreamError, MethodUnavailable also without a call if
-        the method was refused lately, and if a gateway refuses it by an HTTP status.
+        the method was refused lately, and if a gateway refuses it by an HTTP status. A
+        call without a response in time counts as a refusal: what is optional may not delay
+        each block.
     """
     if not client.offers(method):
         raise MethodUnavailable(-32601, f"{method} is not offered")
     try:
         return await client.call(method, *params, max_bytes=max_bytes)
     except UpstreamUnavailable as error:
+        if error.is_late:
+            client.note_refusal(method)
         if error.status not in REFUSING_STATUSES:
             raise
         client.note_refusal(method)

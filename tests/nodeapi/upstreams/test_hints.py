@@ -23,7 +23,7 @@ from nodeapi.upstreams.errors import (
     UpstreamError,
     UpstreamUnavailable,
 )
-from tests.support.upstream_server import UpstreamServer, refuse
+from tests.support.upstream_server import UpstreamServer, hold, refuse
 from tests.support.waiting import in_time
 
 ALICE, BOB, CAROL = (Address(bytes([n]) * 20) for n in (0xA1, 0xB0, 0xCA))
@@ -205,3 +205,19 @@ def test_wrong_types_are_unusable(server: UpstreamServer) -> None:
                 assert isinstance(wrong, list)
 
     read(server, scenario)
+
+
+def test_a_late_hint_is_not_asked_for_again_for_some_minutes(
+    server: UpstreamServer,
+) -> None:
+    server.fault = hold
+
+    async def scenario() -> None:
+        async with UpstreamClient(server.url("http"), timeout=0.2) as client:
+            with pytest.raises(UpstreamUnavailable):
+                await hints.prestate_keys(client, BLOCK_HASH, LIMIT)
+            with pytest.raises(MethodUnavailable):
+                await hints.prestate_keys(client, BLOCK_HASH, LIMIT)
+
+    asyncio.run(in_time(scenario()))
+    assert server.count("debug_traceBlockByHash") == 1
