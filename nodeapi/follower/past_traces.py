@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from evm.block_keys import known_keys
@@ -69,12 +69,20 @@ class _Upstreams:
         return self._loop.run(fetch(self._clients, self._parent, keys), self._stop)
 
     def after(self, keys: Keys) -> ProofNodes:
-        """Return nodes that may prove keys in the state after the block."""
-        number, block_hash = self._block.header.number, self._block.header.hash
-        found = self._first(
-            lambda client: state.proofs(client, number, block_hash, keys)
-        )
-        return ProofNodes(() if found is None else found.nodes)
+        """Return nodes that may prove keys in the state after the block.
+
+        Every upstream is asked, because one may omit what another one sends.
+        """
+        header, nodes = self._block.header, ProofNodes()
+
+        async def ask(client: UpstreamClient) -> None:
+            with suppress(UpstreamError, UpstreamUnavailable):
+                found = await state.proofs(client, header.number, header.hash, keys)
+                nodes.add(found.nodes)
+
+        for client in self._clients:
+            self._loop.run(ask(client), self._stop)
+        return nodes
 
     def hint(self) -> Keys | None:
         """Return what the block probably reads, None if no upstream tells it."""
