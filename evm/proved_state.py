@@ -1,8 +1,8 @@
 """A sparse state: some accounts and slots are known, all others are unknown.
 
-A network that starts at a checkpoint knows only what was proved. An unknown value is not
-zero, and no reader returns a default for it: it raises `UnknownValues`, so that the
-caller fetches the value with its proof.
+A network that starts at a checkpoint knows only the values that were proved. An unknown
+value is not zero, and no reader returns a default for it: it raises `UnknownValues`, so
+that the caller fetches the value with its proof.
 """
 
 from __future__ import annotations

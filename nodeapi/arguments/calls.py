@@ -128,7 +128,10 @@ def contradicts_itself(value: Any) -> bool:
 
 
 def sidecar_of(value: Any) -> dict[str, list[bytes]]:
-    """Return what is given of `blobs`, `commitments` and `proofs`. Raises: ValueError."""
+    """Return those of `blobs`, `commitments` and `proofs` that a call has.
+
+    Raises: ValueError.
+    """
     found = decode_fields(value, _CALL, _CALL_FIELDS)
     return {name: list(found[name]) for name, *_ in _SIDECAR if name in found}
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Prover(Protocol):
-    """Fetches what is unknown of the head's state, and stores what is proved of it.
+    """Fetches unknown values and trie nodes with their proofs, and stores them.
 
     fork_number: number of the canonical block at which the branch begins that is executed,
         None for the chain of the head. What is unknown is the same after this block.

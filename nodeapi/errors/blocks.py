@@ -56,9 +56,9 @@ class UnknownBlock(RpcError):
 
 
 class HistoryPruned(RpcError):
-    """Raised for what is not stored of blocks at or below a network's checkpoint.
+    """Raised for data of an old block that a network from a checkpoint does not have.
 
-    oldest: number of the oldest block for which it is stored.
+    oldest: number of the oldest block with such data.
 
     Source of code and text: execution-apis, EIP-4444
     """

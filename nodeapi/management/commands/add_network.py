@@ -188,7 +188,7 @@ class Command(BaseCommand):
         """Ask whether the checkpoint is right. Raises: CommandError for another answer."""
         if not sys.stdin.isatty():
             raise CommandError(
-                "nobody can confirm this checkpoint, because there is no terminal; pass "
+                "the checkpoint has to be confirmed, but there is no terminal; pass "
                 "its hash to --checkpoint, or --yes to trust the upstreams"
             )
         if input("Is this hash right? [y/N] ").strip().lower() not in ("y", "yes"):
