@@ -97,11 +97,6 @@ def roles_of(user: User) -> list[AccountRole]:
     ]
 
 
-def accounts_of(user: User) -> list[User]:
-    """Return the accounts that a user can act for, their own first."""
-    return [one.account for one in roles_of(user)]
-
-
 def role_in(user: User, account: User) -> Role | None:
     """Return a user's role in an account, or None if they are not a member of it."""
     if not (user.is_active and account.is_active):

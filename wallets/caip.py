@@ -17,9 +17,6 @@ EIP155 = "eip155"
 WALLET = "wallet"
 """The namespace of scopes that belong to no chain but to the wallet itself."""
 
-ANY_EVM_CHAIN = "0"
-"""The reference in account ids that are valid on each EVM chain; no chain has it."""
-
 NAMESPACE = re.compile(r"[-a-z0-9]{3,8}")
 REFERENCE = re.compile(r"[-_a-zA-Z0-9]{1,32}")
 ADDRESS = re.compile(r"[-.%a-zA-Z0-9]{1,128}")

@@ -417,14 +417,6 @@ def fill_codes(text: bytes, codes: Mapping[bytes, bytes]) -> bytes:
     return b"".join(filled)
 
 
-def fill_prestate(packed: bytes, codes: Mapping[bytes, bytes]) -> bytes:
-    """Return the prestateTracer result as JSON.
-
-    codes: hash → code, for all placeholders.
-    """
-    return fill_codes(unpack(packed), codes)
-
-
 def stream_prestate(chunks: Iterable[bytes]) -> Iterator[bytes | CodeHole]:
     """Yield the prestateTracer result in pieces, with a CodeHole for each code.
 

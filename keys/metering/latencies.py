@@ -12,11 +12,6 @@ BUCKETS = 64
 """More than any duration in microseconds has bits."""
 
 
-def bucket_of(microseconds: int) -> int:
-    """Return the number of the bucket that counts a duration."""
-    return microseconds.bit_length()
-
-
 def percentile(latencies: Sequence[int], share: float) -> float | None:
     """Return a percentile of the durations in microseconds, or None without calls.
 

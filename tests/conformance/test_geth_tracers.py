@@ -25,7 +25,7 @@ from evm.tracers.derived import (
 from evm.tracers.flat_call import FlatCallConfig
 from evm.tracers.javascript import BUNDLED_TRACERS
 from evm.tracers.prestate import PrestateConfig
-from evm.tracers.record import fill_calls, fill_prestate
+from evm.tracers.record import fill_calls, fill_codes, unpack
 from tests.support.geth_tracers import Case, read_case, record
 from tests.support.programs import run_program
 
@@ -117,7 +117,7 @@ def answer(case: Case, tracer: str) -> Any:
             )
         else:
             stored, size = (
-                fill_prestate(recorded.prestate, codes),
+                fill_codes(unpack(recorded.prestate), codes),
                 recorded.prestate_size,
             )
         assert stored == made

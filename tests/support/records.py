@@ -9,7 +9,7 @@ from functools import cached_property
 import sha3
 from django.db import transaction
 
-from evm.tracers.record import TOO_LARGE, fill_calls, fill_prestate, pack
+from evm.tracers.record import TOO_LARGE, fill_calls, fill_codes, pack, unpack
 from networks.models import Network
 from nodeapi.documents import receipt_codec
 from nodeapi.documents.blocks import pack_full_block
@@ -81,7 +81,7 @@ class Recorded:
     def prestate(self) -> bytes:
         """Return prestateTracer's result."""
         codes = {keccak(code): code for code in self.codes}
-        return fill_prestate(self.packed_prestate, codes)
+        return fill_codes(unpack(self.packed_prestate), codes)
 
     def stored_receipt(self) -> bytes:
         """Return the receipt in the form of `nodeapi.documents.receipts`."""

@@ -66,9 +66,9 @@ def test_number_of_accounts_is_bounded(user: User, monkeypatch):
 
 def test_primary_account_is_the_first_and_the_others_keep_their_order(user: User):
     first, second, third = (add(user, address) for address in (A1, A2, A3))
-    accounts.make_primary(account=third, cause=BY_USER)
+    accounts.move_account(account=third, position=0, cause=BY_USER)
     assert addresses(user) == [A3, A1, A2]
-    accounts.make_primary(account=second, cause=BY_USER)
+    accounts.move_account(account=second, position=0, cause=BY_USER)
     assert addresses(user) == [A2, A3, A1]
     accounts.remove_account(account=second, cause=BY_USER)
     assert addresses(user) == [A3, A1]

@@ -196,7 +196,7 @@ def test_decision_upon_an_old_page_grants_nothing(rig: Rig):
     rig.start(rig.s1, {"optionalScopes": {"eip155:1337": M0}})
     request = rig.pending()
     seen = get_consent(request).digest
-    accounts.make_primary(account=rig.account2, cause=BY_USER)
+    accounts.move_account(account=rig.account2, position=0, cause=BY_USER)
     with pytest.raises(sessions.Stale):
         approve(rig, request, seen)
     assert get_consent(request).digest != seen

@@ -432,5 +432,5 @@ def test_result_of_a_session_is_json(rig: Rig):
     rig.create("eip155:1", accounts={A1, A2})
     raw = rig.answer(rig.s1, "wallet_getSession").result
     assert orjson.loads(raw) == rig.session()
-    accounts.make_primary(account=rig.account2, cause=BY_USER)
+    accounts.move_account(account=rig.account2, position=0, cause=BY_USER)
     assert rig.session()["sessionScopes"]["eip155:1"]["accounts"][0] == f"eip155:1:{A2}"

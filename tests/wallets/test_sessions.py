@@ -247,7 +247,7 @@ def test_primary_account_comes_first_in_every_session(rig: Rig, heard):
     rig.create("eip155:1", "wallet:eip155", accounts={A1, A2})
     other = Socket(rig.pair("https://q.example"), "q")
     rig.create(socket=other)
-    accounts.make_primary(account=rig.account2, cause=BY_USER)
+    accounts.move_account(account=rig.account2, position=0, cause=BY_USER)
     for name, scope in rig.session()["sessionScopes"].items():
         assert scope["accounts"] == [f"{name}:{A2}", f"{name}:{A1}"]
     assert rig.session(other)["sessionScopes"]["eip155:1"]["accounts"] == [

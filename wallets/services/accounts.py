@@ -85,11 +85,6 @@ def move_account(*, account: Account, position: int, cause: Cause) -> None:
     announce_user(account.user_id)
 
 
-def make_primary(*, account: Account, cause: Cause) -> None:
-    """Move an account before all others, in every session as well."""
-    move_account(account=account, position=0, cause=cause)
-
-
 @transaction.atomic
 def remove_account(*, account: Account, cause: Cause) -> None:
     """Remove an account from the wallet and from every session.

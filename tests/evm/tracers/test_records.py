@@ -29,7 +29,7 @@ from evm.tracers.record import (
     TransactionRecord,
     compress_records,
     fill_calls,
-    fill_prestate,
+    fill_codes,
     hold,
     pack,
     unpack,
@@ -141,7 +141,7 @@ def test_derived_answers_are_what_they_would_be_at_once(fork):
                 made = PrestateDerivation(prestate_config).derive(stored, codes)
                 text = prestate_json(touched, prestate_config, code_text(codes))
                 assert made.decode() == text
-            filled = fill_prestate(record.prestate, codes)
+            filled = fill_codes(unpack(record.prestate), codes)
             assert filled == PrestateDerivation().derive(stored, codes)
             assert len(filled) == record.prestate_size
 

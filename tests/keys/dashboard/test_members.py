@@ -22,10 +22,10 @@ from keys.models import (
     User,
 )
 from keys.selectors import (
-    accounts_of,
     is_held,
     may_trace_somewhere,
     role_in,
+    roles_of,
     tracers_of,
 )
 from keys.services import (
@@ -218,7 +218,7 @@ def test_member_leaves(customer: Customer) -> None:
     left = client.post(f"{MEMBERS}/leave", form, follow=True)
     assert "You have left the account customer@example.org." in text(left)
     assert left.context["request"].acting.is_own
-    assert accounts_of(member()) == [member()]
+    assert [one.account for one in roles_of(member())] == [member()]
     assert MemberEvent.objects.get().type == "member.left"
 
 

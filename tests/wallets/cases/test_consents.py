@@ -24,7 +24,7 @@ from tests.support.wallet import A1, A2, BY_USER, M0
 from wallets.caip import parse_account_id
 from wallets.client import WalletClient
 from wallets.models import Account
-from wallets.services.accounts import make_primary
+from wallets.services.accounts import move_account
 
 EMPTY = {"sessionScopes": {}, "sessionProperties": {}}
 ONE = {"optionalScopes": {"eip155:1": M0}}
@@ -308,7 +308,7 @@ async def test_other_primary_account_is_reported_as_the_first(owner: Owner) -> N
         await owner.granted(s1, ONE, addresses=[A1, A2])
         await told(s2)
         account = await orm(Account.objects.get, user=owner.user, address=A2)
-        await orm(make_primary, account=account, cause=BY_USER)
+        await orm(move_account, account=account, position=0, cause=BY_USER)
         scopes = await told(s1, s2)
         assert scopes["eip155:1"]["accounts"] == [f"eip155:1:{A2}", f"eip155:1:{A1}"]
 
