@@ -21,6 +21,13 @@ from networks.models import Network
 OLDEST_COMMIT = "99588da4"
 """The commit whose migrations each app's first migration replaces."""
 
+_BACKFILLS = {
+    "nodeapi_logbackfill": "backfill_logs",
+    "nodeapi_appearancebackfill": "backfill_appearances",
+}
+"""Tables of `OLDEST_COMMIT`, which name blocks that are in no index, and the commands there
+that add these blocks to the index and empty the table."""
+
 
 @register
 def check_names(**_: Any) -> list[CheckMessage]:
@@ -113,3 +120,30 @@ def check_replaced_migrations(
         )
         < len(replaced)
     ]
+
+
+@register(Tags.database)
+def check_indexes(
+    databases: Sequence[str] | None = None, **_: Any
+) -> list[CheckMessage]:
+    """Return an error for each command that has to end before its table is removed.
+
+    `migrate` runs this check before it applies a migration.
+    """
+    found: list[CheckMessage] = []
+    for alias in databases or ():
+        tables = connections[alias].introspection.table_names()
+        with connections[alias].cursor() as cursor:
+            for table in sorted(_BACKFILLS.keys() & set(tables)):
+                cursor.execute(f"SELECT 1 FROM {table} LIMIT 1")
+                if cursor.fetchone() is not None:
+                    found.append(
+                        Error(
+                            f"{_BACKFILLS[table]} has not ended in this database.",
+                            hint="Nothing was changed. Check out commit "
+                            f"{OLDEST_COMMIT}, run `manage.py {_BACKFILLS[table]}` there, "
+                            "and then `manage.py migrate` with this version.",
+                            id="config.E003",
+                        )
+                    )
+    return found

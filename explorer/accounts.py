@@ -16,7 +16,7 @@ from explorer.summaries import Summary
 from legible import words
 from networks.models import Network
 from nodeapi.chain.appearances import read_places
-from nodeapi.models import AccountVersion, AppearanceBackfill, Transaction
+from nodeapi.models import AccountVersion, Transaction
 
 PAGE_SIZE = 25
 """Transactions on a page."""
@@ -94,12 +94,10 @@ class Page:
     """A page of an account's transactions, the newest first.
 
     older: the cursor of the next page, None on the last one.
-    missing_below: blocks below this number are not indexed; None if all are.
     """
 
     lines: list[Appearance]
     older: str | None
-    missing_below: int | None
     first_executed: int | None
     """Number of the first executed block, if the network started at a checkpoint."""
 
@@ -138,8 +136,6 @@ def find_account(network: Network, address: bytes) -> Account:
 
 def transactions(network: Network, address: bytes, before: Cursor | None) -> Page:
     """Return a page of the canonical transactions in which an account appears."""
-    backfill = AppearanceBackfill.objects.filter(network=network)
-    missing_below = backfill.values_list("missing_below", flat=True).first()
     number = (network.head_number or 0) if before is None else before.number
     with connection.cursor() as cursor:
         # All transactions of the cursor's block may be on earlier pages.
@@ -159,7 +155,7 @@ def transactions(network: Network, address: bytes, before: Cursor | None) -> Pag
         older = f"{number}-{index}"
     checkpoint = network.checkpoint_number
     first_executed = None if checkpoint is None else checkpoint + 1
-    return Page(lines, older, missing_below, first_executed)
+    return Page(lines, older, first_executed)
 
 
 def parse_cursor(text: str) -> Cursor:

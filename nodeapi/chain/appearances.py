@@ -2,8 +2,7 @@
 
 It is derived from trace records and headers. The importer writes it in the commit of a
 block; a reorganisation removes the rows of the blocks that it demotes, and derives those
-of the blocks that it promotes. Blocks that were stored before the index existed are
-indexed by `backfill`, from the newest to the oldest.
+of the blocks that it promotes.
 
 Sources: "appearance" is TrueBlocks' term, https://trueblocks.io/docs/
 """
@@ -23,7 +22,6 @@ from evm.tracers.call import read_call
 from evm.tracers.details import Details
 from evm.tracers.parties import CALLEE, CALLER, CREATED, parties
 from evm.tracers.record import RecordTooLarge, fill_calls, unpack
-from nodeapi.chain.backfill import Backfill
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -137,18 +135,13 @@ class AppearanceRows:
     def __init__(self, connection: psycopg.Connection[Any], network_id: int) -> None:
         self._connection = connection
         self._network_id = network_id
-        self._backfill = Backfill(connection, network_id, "nodeapi_appearancebackfill")
 
     def insert(self, blocks: Iterable[BlockRow]) -> None:
         """Insert the appearances in new canonical blocks."""
         self._insert(map(_of_row, blocks))
 
     def remove_above(self, number: int) -> None:
-        """Remove the appearances in all blocks above a number.
-
-        The blocks that become canonical above it get rows, also where rows were missing.
-        """
-        self._backfill.leave_above(number)
+        """Remove the appearances in all blocks above a number."""
         self._connection.execute(
             "DELETE FROM nodeapi_appearance WHERE network_id = %b AND block_number > %b",
             (self._network_id, number),
@@ -162,16 +155,6 @@ class AppearanceRows:
         for start in range(0, len(block_ids), BLOCKS_AT_ONCE):
             part = block_ids[start : start + BLOCKS_AT_ONCE]
             self._insert(list(self._stored(part)))
-
-    def backfill(self, most: int = BLOCKS_AT_ONCE) -> int | None:
-        """Insert the missing rows of some blocks, the newest first, in one transaction.
-
-        most: maximum number of blocks.
-
-        Returns: the block number below which rows are still missing, or None.
-        Raises: ValueError if a trace record is damaged, without a change.
-        """
-        return self._backfill.index(most, self.insert_stored)
 
     def _stored(
         self, block_ids: Sequence[int]

@@ -7,12 +7,10 @@ deleted in the one in which it stops being so. They follow from the stored recei
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from itertools import groupby
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nodeapi.chain.backfill import Backfill
 from nodeapi.documents.receipts import log_members, split_logs, stored_logs
 from nodeapi.logs.keys import MAX_TOPICS, POSITION_BITS, event_key, key
 
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
 
 BLOCKS_AT_ONCE = 32
 """Number of blocks whose rows are created from stored receipts at once."""
-
-_BACKFILL = "nodeapi_logbackfill"
 
 
 class LogRow(NamedTuple):
@@ -96,32 +92,10 @@ def insert_stored_logs(
 def delete_logs_above(
     connection: psycopg.Connection[Any], network_id: int, number: int
 ) -> None:
-    """Delete the rows of the blocks above a number.
-
-    The blocks that become canonical above it get rows, also where rows were missing.
-    """
-    Backfill(connection, network_id, _BACKFILL).leave_above(number)
+    """Delete the rows of the blocks above a number."""
     connection.execute(
         "DELETE FROM nodeapi_log WHERE network_id = %b AND position >= %b",
         (network_id, (number + 1) << POSITION_BITS),
-    )
-
-
-def backfill_logs(
-    connection: psycopg.Connection[Any],
-    network_id: int,
-    *,
-    blocks: int = BLOCKS_AT_ONCE,
-) -> int | None:
-    """Insert the missing rows of some blocks, the newest first, in one transaction.
-
-    blocks: their maximum number.
-
-    Returns: the block number below which rows are still missing, or None.
-    Raises: ValueError if a stored receipt is damaged, without a change.
-    """
-    return Backfill(connection, network_id, _BACKFILL).index(
-        blocks, partial(insert_stored_logs, connection, network_id)
     )
 
 

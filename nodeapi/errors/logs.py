@@ -54,25 +54,6 @@ class LogSearchTimedOut(RpcError):
     costs_full_price = True
 
 
-class LogsNotIndexed(RpcError):
-    """Raised when a range contains blocks whose logs are not indexed yet.
-
-    They were imported by an earlier version, and `backfill_logs` is indexing their logs.
-    first: number of the first block of the indexed range, which ends at the head.
-    """
-
-    remedy = "Search newer blocks, or one block at a time."
-    code = -32005
-    reason = "logs_not_indexed"
-
-    def __init__(self, first: int) -> None:
-        super().__init__(
-            f"logs of blocks below {first:#x} are being indexed, try again later; "
-            "logs of a single block are available",
-            first=hex(first),
-        )
-
-
 class FilterNotFound(RpcError):
     """Raised when the key has no such filter, or it was not used for 5 minutes."""
 

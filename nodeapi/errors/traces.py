@@ -57,21 +57,3 @@ class TraceTooLarge(RpcError):
             "transaction again",
             index=index,
         )
-
-
-class AddressesNotIndexed(RpcError):
-    """Raised when a search by address includes blocks that are not indexed yet.
-
-    They were imported by an earlier version, and `backfill_appearances` is indexing them.
-    first: number of the first block of the indexed range, which ends at the head.
-    """
-
-    remedy = "Search newer blocks, or try again later."
-    code = -32005
-    reason = "addresses_not_indexed"
-
-    def __init__(self, first: int) -> None:
-        super().__init__(
-            f"addresses in blocks below {first:#x} are being indexed, try again later",
-            first=hex(first),
-        )

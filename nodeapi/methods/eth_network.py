@@ -74,7 +74,7 @@ async def get_capabilities(context: Context) -> bytes:
     oldest = {
         "state": kept.oldest_state,
         "tx": kept.oldest_block,
-        "logs": kept.oldest_logs,
+        "logs": kept.oldest_block,
         "receipts": kept.oldest_block,
         "blocks": kept.oldest_block,
         "stateproofs": kept.oldest_proof,

@@ -165,7 +165,7 @@ async def get_transaction_by_sender_and_nonce(
     is_slow=True,
 )
 async def get_contract_creator(context: Context, account: bytes) -> bytes | None:
-    """Return hash and creator. Raises: AddressesNotIndexed, TraceTooLarge."""
+    """Return hash and creator. Raises: HistoryPruned, TraceTooLarge."""
     store, network_id = context.store, context.network.id
     if not await has_code(context, account, LATEST):
         return None

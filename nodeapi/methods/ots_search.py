@@ -58,7 +58,7 @@ async def search_transactions_before(
     """Return a page, the newest transaction first.
 
     A page has all of a block's transactions or none, so that it may be longer.
-    Raises: PageTooLarge, AddressesNotIndexed.
+    Raises: PageTooLarge, HistoryPruned.
     """
     _check_size(size)
     store, network_id = context.store, context.network.id

@@ -100,8 +100,8 @@ async def trace_filter(context: Context, query: _Query) -> Answer:
     Blocks above the head are ignored. The addresses have to be in the key's allowlist of
     contracts, if there is one.
 
-    Raises: ContractNotAllowed, InvalidParams, AddressesNotIndexed, TraceTooLarge, and the
-    errors of `run_task`.
+    Raises: ContractNotAllowed, InvalidParams, HistoryPruned, TraceTooLarge, and the errors
+    of `run_task`.
     """
     traces.require_tracers(context, _OPTIONS)
     allowlists = context.grant.allowlists

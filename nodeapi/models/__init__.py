@@ -18,7 +18,7 @@ from nodeapi.models.following import (
     Reorganisation,
     UpstreamStatus,
 )
-from nodeapi.models.indexes import Appearance, AppearanceBackfill, Log, LogBackfill
+from nodeapi.models.indexes import Appearance, Log
 from nodeapi.models.pool import PooledTransaction
 from nodeapi.models.state import (
     AccountVersion,
@@ -32,7 +32,6 @@ __all__ = [
     "AbiEntry",
     "AccountVersion",
     "Appearance",
-    "AppearanceBackfill",
     "Block",
     "BlockAccessList",
     "Code",
@@ -40,7 +39,6 @@ __all__ = [
     "FollowerStatus",
     "ImportTiming",
     "Log",
-    "LogBackfill",
     "PooledTransaction",
     "QuarantinedBlock",
     "Reorganisation",

@@ -57,27 +57,6 @@ class Appearance(models.Model):
         return f"0x{bytes(self.address).hex()} in {self.block_number}"
 
 
-class AppearanceBackfill(models.Model):
-    """The blocks of a network whose appearances are not indexed yet.
-
-    Such blocks were imported by a version without the index. `backfill_appearances` adds
-    their rows, from the newest block to block 0, and deletes this row in the end.
-    """
-
-    network = models.OneToOneField(
-        Network,
-        primary_key=True,
-        on_delete=models.CASCADE,
-        related_name="appearance_backfill",
-    )
-    missing_below = models.BigIntegerField(
-        help_text="Canonical blocks below this number have no rows."
-    )
-
-    def __str__(self) -> str:
-        return f"appearances of network {self.network_id} below {self.missing_below}"
-
-
 class Log(models.Model):
     """A log of a canonical block, with the keys of its address and topics.
 
@@ -126,24 +105,3 @@ class Log(models.Model):
     def __str__(self) -> str:
         index = self.position % 2**POSITION_BITS
         return f"log {index} of block {self.block_number}"
-
-
-class LogBackfill(models.Model):
-    """The blocks of a network that have no rows in the log index yet.
-
-    Such blocks were imported by a version without the index. `backfill_logs` adds their
-    rows, from the newest block to block 0, and deletes this row in the end.
-    """
-
-    network = models.OneToOneField(
-        Network,
-        primary_key=True,
-        on_delete=models.CASCADE,
-        related_name="log_backfill",
-    )
-    missing_below = models.BigIntegerField(
-        help_text="Canonical blocks below this number have no rows."
-    )
-
-    def __str__(self) -> str:
-        return f"logs of network {self.network_id} below {self.missing_below}"

@@ -11,7 +11,6 @@ from evm.tracers.parties import CREATED
 from jsonrpc.later import Later
 from nodeapi.chain.appearances import read_places
 from nodeapi.errors.blocks import HistoryPruned
-from nodeapi.errors.traces import AddressesNotIndexed
 from nodeapi.store.base import Reads
 from nodeapi.store.transactions import Place
 from postgres.statement import (
@@ -28,10 +27,6 @@ from postgres.statement import (
 _MAX_NONCE = 2**63 - 1
 """Largest nonce that can be searched for. No account has sent as many transactions."""
 
-_MISSING_BELOW = """
-    (SELECT missing_below FROM nodeapi_appearancebackfill WHERE network_id = $1)
-"""
-
 _CANONICAL = """
     nodeapi_block b ON b.network_id = a.network_id
         AND b.number = a.block_number AND b.is_canonical
@@ -41,10 +36,10 @@ _CANONICAL = """
 def _appearances(condition: str, order: str) -> str:
     """Return the query $1 network_id, $2 address, $3 number, $4 limit → arrays.
 
-    The result has one row: missing_below, block numbers, block hashes, places.
+    The result has one row: block numbers, block hashes, places.
     """
     return f"""
-        SELECT {_MISSING_BELOW}, array_agg(f.block_number ORDER BY f.block_number {order}),
+        SELECT array_agg(f.block_number ORDER BY f.block_number {order}),
             array_agg(f.hash ORDER BY f.block_number {order}),
             array_agg(f.places ORDER BY f.block_number {order})
         FROM (
@@ -63,18 +58,14 @@ _AFTER = Statement(_appearances(">", "ASC"), _SEARCH_TYPES)
 
 _CREATION = Statement(
     f"""
-    SELECT {_MISSING_BELOW}, c.hash, c.block_number, c.places
-    FROM (VALUES (true)) AS always (row) LEFT JOIN LATERAL (
-        SELECT b.hash, a.block_number, a.places
-        FROM nodeapi_appearance a JOIN {_CANONICAL}
-        WHERE a.network_id = $1 AND a.address = $2 AND a.is_creation
-        ORDER BY a.block_number DESC LIMIT 1
-    ) c ON true
+    SELECT b.hash, a.block_number, a.places
+    FROM nodeapi_appearance a JOIN {_CANONICAL}
+    WHERE a.network_id = $1 AND a.address = $2 AND a.is_creation
+    ORDER BY a.block_number DESC LIMIT 1
     """,
     [INT8.oid, BYTEA.oid],
 )
-"""network_id, address → missing_below, and block hash, number and places of the newest
-creation."""
+"""network_id, address → block hash, number and places of the newest creation."""
 
 _SENT = Statement(
     """
@@ -129,14 +120,12 @@ class AppearanceReads(Reads):
 
         limit: maximum number of blocks. The newest block is the first.
 
-        Fails with AddressesNotIndexed if older blocks would have to be searched that are not
-        indexed. If they were not executed, it fails with HistoryPruned unless a block is
-        found.
+        Fails with HistoryPruned if no block is found, but older ones were not executed.
         """
         parameters = [int8(network_id), address, int8(number), int8(limit)]
         rows = self._connections.fetch(_BEFORE, parameters)
         first = self._first_executed(network_id)
-        return Later.from_future(rows).then(partial(_found_before, first, limit))
+        return Later.from_future(rows).then(partial(_found_before, first))
 
     def appearances_after(
         self, network_id: int, address: bytes, number: int, limit: int
@@ -145,8 +134,7 @@ class AppearanceReads(Reads):
 
         limit: maximum number of blocks. The oldest block is the first.
 
-        Fails with AddressesNotIndexed if blocks above the number are not indexed, and with
-        HistoryPruned if they were not executed.
+        Fails with HistoryPruned if blocks above the number were not executed.
         """
         parameters = [int8(network_id), address, int8(number), int8(limit)]
         rows = self._connections.fetch(_AFTER, parameters)
@@ -156,8 +144,7 @@ class AppearanceReads(Reads):
     def contract_creation(self, network_id: int, address: bytes) -> Later[Place | None]:
         """Return the newest transaction that created a contract, or None.
 
-        Fails with AddressesNotIndexed if it may be in a block that is not indexed, and with
-        HistoryPruned if it may be in one that was not executed.
+        Fails with HistoryPruned if it may be in a block that was not executed.
         """
         rows = self._connections.fetch(_CREATION, [int8(network_id), address])
         first = self._first_executed(network_id)
@@ -189,27 +176,17 @@ class AppearanceReads(Reads):
         return Later.from_future(rows).then(partial(_sent, nonce))
 
 
-def _missing_below(row: Row) -> int:
-    """Return the number below which blocks are not indexed, 0 if all are."""
-    return 0 if row[0] is None else read_int8(row[0])
-
-
 def _blocks(row: Row) -> list[BlockAppearances]:
-    numbers = read_int8_array(row[1] or b"")
-    hashes, places = (read_array(column or b"") for column in row[2:])
+    numbers = read_int8_array(row[0] or b"")
+    hashes, places = (read_array(column or b"") for column in row[1:])
     return [
         BlockAppearances(number, block_hash, [index for index, _ in read_places(found)])
         for number, block_hash, found in zip(numbers, hashes, places, strict=True)
     ]
 
 
-def _found_before(
-    first: int, limit: int, rows: Sequence[Row]
-) -> list[BlockAppearances]:
-    blocks, missing_below = _blocks(rows[0]), _missing_below(rows[0])
-    is_complete = len(blocks) == limit and blocks[-1].number >= missing_below
-    if missing_below and not is_complete:
-        raise AddressesNotIndexed(missing_below)
+def _found_before(first: int, rows: Sequence[Row]) -> list[BlockAppearances]:
+    blocks = _blocks(rows[0])
     if first and not blocks:
         raise HistoryPruned(first)
     return blocks
@@ -218,25 +195,19 @@ def _found_before(
 def _found_after(
     first: int, number: int, rows: Sequence[Row]
 ) -> list[BlockAppearances]:
-    missing_below = _missing_below(rows[0])
-    if number + 1 < missing_below:
-        raise AddressesNotIndexed(missing_below)
     if number + 1 < first:
         raise HistoryPruned(first)
     return _blocks(rows[0])
 
 
 def _creation(first: int, rows: Sequence[Row]) -> Place | None:
-    row = rows[0]
-    block_hash, number, places = row[1:]
-    if block_hash is None:
-        if missing_below := _missing_below(row):
-            raise AddressesNotIndexed(missing_below)
+    if not rows:
         if first:
             raise HistoryPruned(first)
         return None
-    created = [index for index, roles in read_places(places or b"") if roles & CREATED]
-    return Place(block_hash, read_int8(number or b""), created[-1])
+    block_hash, number, places = (column or b"" for column in rows[0])
+    created = [index for index, roles in read_places(places) if roles & CREATED]
+    return Place(block_hash, read_int8(number), created[-1])
 
 
 def _sent(nonce: int, rows: Sequence[Row]) -> bytes | None:

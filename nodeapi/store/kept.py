@@ -23,7 +23,6 @@ twice as many blocks."""
 _KEPT = Statement(
     """
     SELECT keep_proofs::int8,
-        (SELECT missing_below FROM nodeapi_logbackfill WHERE network_id = $1),
         (SELECT block_number FROM nodeapi_trienodeversion
          WHERE network_id = $1 AND owner = $2 AND path = ''
          ORDER BY block_number LIMIT 1)
@@ -31,9 +30,8 @@ _KEPT = Statement(
     """,
     [INT8.oid, BYTEA.oid],
 )
-"""network_id, owner of the state trie → keep_proofs; the number below which logs are not
-indexed; the oldest block that has replaced a root node which is kept. Every block that
-changes a node changes the root."""
+"""network_id, owner of the state trie → keep_proofs; the oldest block that has replaced a
+root node which is kept. Every block that changes a node changes the root."""
 
 _RECORDED = Statement(
     """
@@ -65,8 +63,7 @@ from which on more accounts than the limit have changed, and the number of all c
 class KeptData:
     """The oldest blocks with certain data, by number.
 
-    oldest_block: this block and all later ones are stored.
-    oldest_logs: the logs of this block and of all later ones are indexed.
+    oldest_block: this block and all later ones are stored, with their logs.
     oldest_state: from this block on, the state is known, or can be fetched with proofs.
     oldest_proof: eth_getProof works for this block and all later ones.
     proof_blocks: number of blocks below the head for which former trie nodes are kept;
@@ -74,7 +71,6 @@ class KeptData:
     """
 
     oldest_block: int
-    oldest_logs: int
     oldest_state: int
     oldest_proof: int
     proof_blocks: int | None
@@ -134,20 +130,18 @@ class KeptReads(HeaderReads):
     async def kept_data(self, network_id: int) -> KeptData:
         """Return the oldest blocks for which a network has each kind of data."""
         view = await self.head(network_id)
-        head = view.head_number or 0
-        oldest, checkpoint = kept_from(view), view.checkpoint_number or 0
+        checkpoint = view.checkpoint_number or 0
         rows = await self._connections.fetch(_KEPT, [int8(network_id), STATE_OWNER])
         if not rows:
             raise Unavailable("the network was removed")
-        keep_proofs, missing_below, version = (
+        keep_proofs, version = (
             None if column is None else read_int8(column) for column in rows[0]
         )
         oldest_proof = await self._oldest_computed.get(network_id)
         if version is not None:
             oldest_proof = min(oldest_proof, max(version - 1, 0))
         return KeptData(
-            oldest_block=oldest,
-            oldest_logs=max(min(missing_below or 0, head), oldest),
+            oldest_block=kept_from(view),
             oldest_state=checkpoint,
             oldest_proof=max(oldest_proof, checkpoint),
             proof_blocks=keep_proofs or None,

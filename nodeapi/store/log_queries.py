@@ -114,11 +114,6 @@ def receipts(head_bytes: int) -> Statement:
     )
 
 
-MISSING_BELOW = Statement(
-    "SELECT missing_below FROM nodeapi_logbackfill WHERE network_id = $1", [INT8.oid]
-)
-"""network_id → the number below which blocks are not indexed; no row if all are."""
-
 NUMBER = Statement(
     "SELECT number FROM nodeapi_block WHERE network_id = $1 AND hash = $2",
     [INT8.oid, BYTEA.oid],

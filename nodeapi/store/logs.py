@@ -24,7 +24,7 @@ from nodeapi.documents.receipts import (
     split_logs,
 )
 from nodeapi.errors.blocks import TaggedBlockNotFound, TaggedHeaderNotFound
-from nodeapi.errors.logs import LogSearchTimedOut, LogsNotIndexed, TooManyLogs
+from nodeapi.errors.logs import LogSearchTimedOut, TooManyLogs
 from nodeapi.logs.filter import LogFilter
 from nodeapi.logs.keys import MAX_TOPICS, POSITION_BITS, event_key, key
 from nodeapi.results.answers import Answer
@@ -101,8 +101,6 @@ class LogReads(TransactionReads):
         self.log_searches = Turns(sources.connections.size)
         """Searches in several blocks, each of which needs a connection again and again."""
         self._turns = LoopTurns()
-        self._indexed: set[int] = set()
-        """Ids of the networks whose blocks all are in the index."""
 
     def logs_of_block(
         self,
@@ -143,7 +141,7 @@ class LogReads(TransactionReads):
         first, last: numbers of the first and the last block.
         owner: the account that a long result counts for until it has been read.
 
-        Fails with TooManyLogs, LogSearchTimedOut or LogsNotIndexed.
+        Fails with TooManyLogs or LogSearchTimedOut.
         """
         return Later.from_coroutine(
             self._logs_between(network_id, first, last, wanted, owner)
@@ -213,7 +211,6 @@ class LogReads(TransactionReads):
         wanted: LogFilter,
         owner: Hashable,
     ) -> Answer:
-        await self._require_index(network_id, first)
         async with self.log_searches.place(owner):
             rows = await self._search(network_id, first, last, wanted)
             if len(rows) > self.max_logs:
@@ -312,21 +309,6 @@ class LogReads(TransactionReads):
         except BaseException:
             spool.close()
             raise
-
-    async def _require_index(self, network_id: int, first: int) -> None:
-        """Check that all blocks from the first one on are in the index.
-
-        Raises: LogsNotIndexed.
-        """
-        if network_id in self._indexed:
-            return
-        rows = await self.log_connections.fetch(
-            log_queries.MISSING_BELOW, [int8(network_id)]
-        )
-        if not rows:
-            self._indexed.add(network_id)
-        elif first < (missing_below := read_int8(rows[0][0] or b"")):
-            raise LogsNotIndexed(missing_below)
 
     async def _search(
         self, network_id: int, first: int, last: int, wanted: LogFilter

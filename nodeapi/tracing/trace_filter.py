@@ -22,7 +22,7 @@ from evm.tracers.parties import CALLEE, CALLER, callee
 from evm.tracers.record import RecordTooLarge, fill_calls, unpack
 from nodeapi.chain.appearances import UNRECORDED, read_places
 from nodeapi.errors.blocks import NotCanonical
-from nodeapi.errors.traces import AddressesNotIndexed, TraceTooLarge
+from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.results.entries import reward_trace
 
 if TYPE_CHECKING:
@@ -201,10 +201,9 @@ class TraceSearch:
     def run(self, write: Callable[[bytes], object]) -> None:
         """Write the matching traces as a JSON array.
 
-        Raises: NotCanonical; AddressesNotIndexed; TraceTooLarge; ValueError if a trace record is
-            damaged.
+        Raises: NotCanonical; TraceTooLarge; ValueError if a trace record is damaged.
         """
-        self._check()
+        self._require_canonical()
         results = _Results(self._wanted, write)
         candidates = self._candidates()
         while not results.is_full:
@@ -214,20 +213,15 @@ class TraceSearch:
             self._search(part, results)
         results.finish()
 
-    def _check(self) -> None:
-        """Raise an error if the blocks are not canonical, or not indexed."""
-        wanted = self._wanted
-        row = self._connection.execute(
-            "SELECT is_canonical, (SELECT missing_below FROM nodeapi_appearancebackfill"
-            " WHERE network_id = %(network)s)"
-            " FROM nodeapi_block WHERE network_id = %(network)s AND hash = %(hash)s",
-            {"network": self._network_id, "hash": self._block_hash},
+    def _require_canonical(self) -> None:
+        """Raise NotCanonical if the block `wanted.last` is not canonical any more."""
+        found = self._connection.execute(
+            "SELECT 1 FROM nodeapi_block"
+            " WHERE network_id = %s AND hash = %s AND is_canonical",
+            (self._network_id, self._block_hash),
         ).fetchone()
-        if row is None or not row[0]:
+        if found is None:
             raise NotCanonical
-        is_selective = wanted.senders or wanted.recipients
-        if is_selective and row[1] is not None and wanted.first < row[1]:
-            raise AddressesNotIndexed(row[1])
 
     # Which transactions
 

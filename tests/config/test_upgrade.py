@@ -142,19 +142,28 @@ def test_a_database_of_the_oldest_version_goes_on(
             assert traced["result"]
 
 
-@pytest.mark.parametrize("command", ["migrate", "serve"])
+OLDER = "DELETE FROM django_migrations WHERE app = 'keys' AND name LIKE '0026%'"
+NOT_INDEXED = "INSERT INTO nodeapi_logbackfill SELECT id, 5 FROM networks_network"
+
+
+@pytest.mark.parametrize(
+    ("command", "change", "error"),
+    [
+        ("migrate", OLDER, "config.E002"),
+        ("serve", OLDER, "config.E002"),
+        ("migrate", NOT_INDEXED, "config.E003"),
+    ],
+)
 def test_an_older_database_is_refused_without_a_change(
-    old: Database, command: str
+    old: Database, command: str, change: str, error: str
 ) -> None:
     """This includes a database that an older version has migrated partly."""
     with psycopg.connect(old.url) as connection:
-        connection.execute(
-            "DELETE FROM django_migrations WHERE app = 'keys' AND name LIKE '0026%'"
-        )
+        connection.execute(change)
     before = old.rows("TABLE django_migrations"), old.schema()
     status, printed = old.manage(command)
     assert status != 0
-    assert "config.E002" in printed
+    assert error in printed
     assert f"Check out commit {OLDEST_COMMIT}" in printed
     assert "Traceback" not in printed
     assert (old.rows("TABLE django_migrations"), old.schema()) == before

@@ -13,8 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from abi.addresses import checksummed
 from explorer.accounts import PAGE_SIZE
 from keys.models import User
-from networks.models import Network
-from nodeapi.models import AppearanceBackfill, Transaction
+from nodeapi.models import Transaction
 from tests.explorer import tokens
 from tests.explorer.pages import CREATION, parsed, row, text
 from tests.explorer.tokens import ALICE, BOB, COIN, FORWARDER
@@ -112,15 +111,6 @@ def test_a_cursor_that_is_none_is_not_found(client: Client, before: str) -> None
 
 def test_a_page_past_the_oldest_transaction_is_empty(client: Client) -> None:
     assert "no older transactions" in text(client.get(f"{path(COIN)}?before=0-0"))
-
-
-def test_blocks_that_are_not_indexed_yet_are_named(client: Client) -> None:
-    network = Network.objects.get(slug="tokens")
-    AppearanceBackfill.objects.create(network=network, missing_below=5)
-    try:
-        assert "Blocks below 5 are still being indexed" in text(client.get(path(COIN)))
-    finally:
-        AppearanceBackfill.objects.all().delete()
 
 
 def test_an_address_page_takes_few_queries(client: Client) -> None:

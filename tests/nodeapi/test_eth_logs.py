@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 
 from keys.services import set_allowlist
-from networks.models import Network
-from nodeapi.models import LogBackfill
 from tests.support import chains, copies, sample
 from tests.support.live import Api, Live, api_key_of, live_service, request
 from tests.support.log_filters import UNKNOWN_ADDRESS, matching, random_filter
@@ -219,20 +217,3 @@ def test_too_many_logs_are_an_error_with_a_range_that_works(
         calls = [("eth_getBlockReceipts", hex(n)) for n in range(HEAD + 1)]
         receipts = [receipt for block in api.results(calls) for receipt in block]
         assert found == [log for receipt in receipts for log in receipt["logs"]]
-
-
-def test_range_that_is_not_indexed_is_an_error_until_it_is(
-    transactional_db: None,
-) -> None:
-    copies.sample_chain()
-    network = Network.objects.get(slug="sample")
-    row = LogBackfill.objects.create(network=network, missing_below=3)
-    with live_service() as live, live.api("sample") as api:
-        error = api.ask("eth_getLogs", {"fromBlock": "0x2"})["error"]
-        assert (error["code"], error["data"]["reason"]) == (-32005, "logs_not_indexed")
-        assert error["data"]["first"] == "0x3"
-        assert api.result("eth_getLogs", {"fromBlock": "0x3"})
-        # A single block is read from its receipts.
-        assert api.result("eth_getLogs", {"fromBlock": "0x2", "toBlock": "0x2"})
-        row.delete()
-        assert api.result("eth_getLogs", {"fromBlock": "0x2"})

@@ -1,4 +1,4 @@
-"""The oldest blocks with logs and proofs."""
+"""The oldest blocks with each kind of data, and the window of proofs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nodeapi.chain.database import importer_connection
 from nodeapi.chain.trie_at import TooManyChanges, trie_at
 from nodeapi.methods import registry
 from nodeapi.methods.context import Context
-from nodeapi.models import Block, LogBackfill
+from nodeapi.models import Block
 from nodeapi.results import proofs
 from nodeapi.store import kept
 from nodeapi.store.kept import KeptData
@@ -80,7 +80,7 @@ def test_oldest_proof_is_the_oldest_that_can_be_computed(
     proven = [n for n in range(HEAD + 1) if is_proven(network, n, max_changes)]
     assert proven == list(range(proven[0], HEAD + 1))
     with serving() as running:
-        assert kept_data(running, network) == KeptData(0, 0, 0, proven[0], None)
+        assert kept_data(running, network) == KeptData(0, 0, proven[0], None)
 
 
 @pytest.mark.parametrize("keep_proofs", ["all", 64])
@@ -92,28 +92,21 @@ def test_kept_nodes_prove_older_blocks(
     assert [is_proven(network, number, 0) for number in (1, 2)] == [False, True]
     window = None if keep_proofs == "all" else keep_proofs
     with serving() as running:
-        assert kept_data(running, network) == KeptData(0, 0, 0, 2, window)
+        assert kept_data(running, network) == KeptData(0, 0, 2, window)
 
 
 def test_capabilities_name_the_oldest_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proofs, "MAX_CHANGES", 0)
-    network = imported(plain=2, keep_proofs=64)
-    LogBackfill.objects.create(network=network, missing_below=4)
+    imported(plain=2, keep_proofs=64)
     whole = {"disabled": False, "oldestBlock": "0x0"}
     with serving() as running:
         found = capabilities(running)
         assert found.pop("head")["number"] == hex(HEAD)
         assert found == {
-            **dict.fromkeys(("state", "tx", "receipts", "blocks"), whole),
-            "logs": {"disabled": False, "oldestBlock": "0x4"},
+            **dict.fromkeys(("state", "tx", "logs", "receipts", "blocks"), whole),
             "stateproofs": {
                 "disabled": False,
                 "oldestBlock": "0x2",
                 "deleteStrategy": {"type": "window", "retentionBlocks": "0x40"},
             },
         }
-        LogBackfill.objects.update(missing_below=HEAD + 1)
-        # Logs of a single block are read from its receipts.
-        assert capabilities(running)["logs"]["oldestBlock"] == hex(HEAD)
-        LogBackfill.objects.all().delete()
-        assert capabilities(running)["logs"] == whole

@@ -8,8 +8,6 @@ import pytest
 
 from keys.allowlists import CONTRACT
 from keys.services import set_allowlist
-from networks.models import Network
-from nodeapi.models import AppearanceBackfill
 from tests.support import sample
 from tests.support.live import Api, Live, api_key_of, request
 
@@ -113,15 +111,3 @@ def test_addresses_outside_of_the_allowlist_are_refused(live: Live) -> None:
         ):
             response = api.send(request("trace_filter", wanted))
             assert response.status_code == status, response.text
-
-
-def test_blocks_are_searched_as_soon_as_they_are_indexed(api: Api) -> None:
-    network = Network.objects.get(slug="sample")
-    missing = AppearanceBackfill.objects.create(network=network, missing_below=4)
-    wanted = {"fromBlock": "0x3", "toAddress": ["0x" + "12" * 20]}
-    try:
-        error = api.ask("trace_filter", wanted)["error"]
-        assert (error["code"], error["data"]["first"]) == (-32005, "0x4")
-    finally:
-        missing.delete()
-    assert api.result("trace_filter", wanted) == []

@@ -14,8 +14,8 @@ import pytest
 from networks.models import Network
 from nodeapi.chain.database import importer_connection
 from nodeapi.errors.blocks import NotCanonical
-from nodeapi.errors.traces import AddressesNotIndexed, TraceTooLarge
-from nodeapi.models import AppearanceBackfill, Block
+from nodeapi.errors.traces import TraceTooLarge
+from nodeapi.models import Block
 from nodeapi.tracing.trace_filter import TraceFilter, TraceSearch
 from tests.support import chains, copies, sample
 
@@ -129,20 +129,6 @@ def test_pages_are_parts_of_the_whole(
     assert [trace for page in pages for trace in page] == whole
     assert search(connection, replace(wanted, after=len(whole))) == []
     assert search(connection, replace(wanted, count=0)) == []
-
-
-def test_search_refuses_blocks_that_are_not_indexed(
-    connection: psycopg.Connection[Any],
-) -> None:
-    network = Network.objects.get(slug="sample")
-    wanted = TraceFilter(first=3, last=HEAD, senders=frozenset({bytes(20)}))
-    missing = AppearanceBackfill.objects.create(network=network, missing_below=4)
-    try:
-        with pytest.raises(AddressesNotIndexed):
-            search(connection, wanted)
-        assert search(connection, replace(wanted, first=4)) == []
-    finally:
-        missing.delete()
 
 
 def test_search_refuses_a_block_that_is_not_canonical(
