@@ -1,22 +1,27 @@
 """The imports of the fork server (`server.forking`): the code of all serving processes.
 
-Nothing is built here, so that there is neither a connection nor a thread nor an event loop
+What their pages need is built here, too: the routes, the templates and the list of static
+files. Nothing else is, so that there is neither a connection nor a thread nor an event loop
 before a fork.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from django.conf import settings
 
 from config.start import read_settings
 
-read_settings()  # the imports below need Django's apps
-
-import config.application  # noqa: E402
-import config.management.commands.follow  # noqa: E402
-import config.urls  # noqa: E402, F401
-import nodeapi.management.commands.delete_network  # noqa: E402
-import nodeapi.tracing.worker  # noqa: E402, F401
+MODULES = (
+    "config.application",
+    "config.management.commands.follow",
+    "nodeapi.management.commands.delete_network",
+    "nodeapi.tracing.worker",
+    # Django, Channels and uvicorn import these when they are used first.
+    *("psycopg_pool", "channels_redis.pubsub"),
+    *("uvicorn.lifespan.on", "uvicorn.loops.uvloop"),
+)
 
 
 def after_fork() -> None:
@@ -24,3 +29,9 @@ def after_fork() -> None:
     read_settings()
     if settings.NODEAPI_TESTING_METHODS:
         import nodeapi.methods.testing  # noqa: F401
+
+
+read_settings()  # the imports need Django's apps
+for name in (*MODULES, settings.ROOT_URLCONF):
+    import_module(name)
+import_module("config.prepared_pages").prepare()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.http import HttpRequest, HttpResponse
 from whitenoise.middleware import WhiteNoiseMiddleware
@@ -18,6 +18,10 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # it has no type
     under ASGI, with a warning for each request.
     """
 
+    _listed: ClassVar[dict[tuple[str, str], Any]] = {}
+    """Files with their sizes, dates and headers, by path and URL. The fork server fills it,
+    so that no forked process does so again."""
+
     def add_file_to_dictionary(self, url: str, *args: Any, **kwargs: Any) -> None:
         """Add a file, unless a view serves its URL.
 
@@ -25,6 +29,17 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # it has no type
         """
         if url not in GENERATED:
             super().add_file_to_dictionary(url, *args, **kwargs)
+
+    def get_static_file(
+        self, path: str, url: str, stat_cache: dict[str, Any] | None = None
+    ) -> Any:
+        """Return a file. stat_cache: of the list of all files, None for a single one."""
+        if stat_cache is None:
+            return super().get_static_file(path, url)
+        if (path, url) not in self._listed:
+            found = super().get_static_file(path, url, stat_cache)
+            self._listed[path, url] = found
+        return self._listed[path, url]
 
     @staticmethod
     def serve(static_file: Any, request: HttpRequest) -> HttpResponse:

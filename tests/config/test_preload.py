@@ -32,6 +32,18 @@ def forked_processes() -> list[str]:
     )
 
 
+def test_a_web_process_imports_only_the_module_that_builds_it() -> None:
+    """Each further import would cost every process, and every server of a test."""
+    read, write = os.pipe()
+    with os.fdopen(read) as file:
+        forked = forking.shared.start(
+            "tests.support.forked:build_application", descriptors=[write]
+        )
+        os.close(write)
+        assert json.load(file) == ["config.asgi"]
+    assert forked.wait(PATIENCE_SECONDS) == 0
+
+
 def test_a_forked_process_has_the_settings_of_its_own_environment() -> None:
     read, write = os.pipe()
     environ = {

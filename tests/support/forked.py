@@ -119,6 +119,15 @@ def read_settings(name: str, descriptor: int) -> None:
     )
 
 
+def build_application(descriptor: int) -> None:
+    """Write the names of the modules that are imported for the application."""
+    present = set(sys.modules)
+    import config.asgi
+
+    write(descriptor, sorted(set(sys.modules) - present))
+    assert config.asgi.application
+
+
 def manage_in_terminal(*arguments: str) -> None:
     """Run a management command that Ctrl-C ends, also in a background job of a shell."""
     import manage
