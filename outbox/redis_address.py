@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from redis import DriverInfo
 from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
@@ -23,6 +24,9 @@ SENTINEL_PORT = 26379
 
 TIMEOUT_SECONDS = 1.0
 """Timeout of the channel layer's connections, for connecting and for each answer."""
+
+_DRIVER = DriverInfo()
+"""Otherwise each connection would read the version of redis-py from its package, for 3 ms."""
 
 _CHECKED = "portcullis:health"
 """A key that exists only to check that Redis accepts writes."""
@@ -108,6 +112,7 @@ def connection_pool(
         "socket_timeout": timeout,
         "socket_connect_timeout": timeout,
         "retry": Retry(NoBackoff(), 0),
+        "driver_info": _DRIVER,
     }
     limits = {"max_connections": max_connections, "timeout": timeout}
     address = parse_sentinel_url(url)
@@ -147,6 +152,7 @@ def channel_layer_host(url: str) -> dict[str, Any]:
         "socket_timeout": TIMEOUT_SECONDS,
         "socket_connect_timeout": TIMEOUT_SECONDS,
         "retry": Retry(NoBackoff(), 1),
+        "driver_info": _DRIVER,
     }
     address = parse_sentinel_url(url)
     if address is None:
@@ -169,7 +175,7 @@ def _check_plain(url: str) -> None:
         known = ", ".join(f"{each}://" for each in schemes)
         raise ValueError(f"must begin with one of {known}")
     try:
-        pool = ConnectionPool.from_url(url)
+        pool = ConnectionPool.from_url(url, driver_info=_DRIVER)
         pool.connection_class(**pool.connection_kwargs)
     except (RedisError, TypeError, ValueError):
         # The reason is not shown: it may contain a password that is not encoded.
