@@ -20,8 +20,9 @@ def read_settings() -> None:
     Raises: RuntimeError if a forked process shall have other apps.
     """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    logging = None
     if apps.ready:
-        installed = settings.INSTALLED_APPS
+        installed, logging = settings.INSTALLED_APPS, settings.LOGGING
         module = importlib.reload(importlib.import_module(settings.SETTINGS_MODULE))
         for name, value in vars(module).items():
             if name.isupper():
@@ -32,4 +33,5 @@ def read_settings() -> None:
         for unused in connections.all(initialized_only=True):
             del connections[unused.alias]  # models ask it for the length of names
         os.environ["TZ"] = settings.TIME_ZONE  # as Django did when it read them first
-    django.setup(set_prefix=False)
+    if logging != settings.LOGGING:
+        django.setup(set_prefix=False)
