@@ -128,17 +128,20 @@ def list_items(data: bytes) -> list[bytes]:
     Raises: RlpError if the bytes are not a list, or if an item exceeds the list. The
         contents of items are not checked.
     """
+    return list(iterate_items(data))
+
+
+def iterate_items(data: bytes) -> Iterator[bytes]:
+    """Yield what `list_items` returns, for lists that may have too many items."""
     is_list, start, end = span(data, 0, len(data))
     if not is_list:
         raise RlpError("expected a list, found a string")
     if end != len(data):
         raise RlpError(f"{len(data) - end} bytes after the list")
-    items = []
     while start < end:
         _, _, stop = span(data, start, end)
-        items.append(data[start:stop])
+        yield data[start:stop]
         start = stop
-    return items
 
 
 def span(data: bytes, position: int, end: int) -> tuple[bool, int, int]:

@@ -77,10 +77,7 @@ def verify_block(
     Raises: InvalidBlock, with the block's number, its hash and the mismatching field.
     """
     header = block.header
-    is_merged = config.is_merged(parent.total_difficulty)
-    fork = config.fork_at(header.number, header.timestamp, is_merged)
-    if header.block_access_list_hash is not None and not config.schedules_amsterdam:
-        raise UnscheduledFork(header.number)
+    fork = checked_fork(header, parent, config)
     world = World(parent.state)
     roots = StateRoots(
         world,
@@ -90,7 +87,6 @@ def verify_block(
     )
     recorder = None if record_limit_bytes is None else Recorder(record_limit_bytes)
     try:
-        validate_header(header, parent.header, fork, config)
         validate_uncles(block, parent.ancestry, config)
         _check_body(block, fork)
         outcome = execute_block(
@@ -117,6 +113,22 @@ def verify_block(
         outcome,
         roots.changes,
     )
+
+
+def checked_fork(header: Header, parent: Parent, config: ChainConfig) -> Fork:
+    """Return the fork of a block whose header obeys the rules, without executing it.
+
+    Raises: InvalidBlock; UnsupportedFork.
+    """
+    is_merged = config.is_merged(parent.total_difficulty)
+    fork = config.fork_at(header.number, header.timestamp, is_merged)
+    if header.block_access_list_hash is not None and not config.schedules_amsterdam:
+        raise UnscheduledFork(header.number)
+    try:
+        validate_header(header, parent.header, fork, config)
+    except InvalidBlock as error:
+        raise error.locate(header) from error.__cause__
+    return fork
 
 
 def _check_body(block: Block, fork: Fork) -> None:

@@ -33,7 +33,7 @@ from nodeapi.chain.state_reader import (
     StoredNodes,
     StoredState,
 )
-from nodeapi.chain.verification import verify_block
+from nodeapi.chain.verification import checked_fork, verify_block
 from nodeapi.proofs.values import NoProof
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from evm.state_trie import DirtyNodes
     from nodeapi.chain.database import Pipeline
     from nodeapi.chain.sparse import Prover
+    from nodeapi.chain.verification import Parent
 
 NODES_CACHED = 400_000
 """Cached trie nodes (120 to 260 MB): twice the branch nodes of a trie of 480,000 keys.
@@ -272,11 +273,16 @@ class ChainWriter:
         if self._prover is not None:
             self._prover.target, self._prover.fork_number = target, fork_number
 
-    def _provide(self, block: Block, state: CachedState) -> None:
-        """Load the data that a block will probably read."""
+    def _provide(self, block: Block, parent: Parent, state: CachedState) -> None:
+        """Load the data that a block will probably read.
+
+        Raises: InvalidBlock, before upstreams are asked, if a header breaks a rule: its
+            gas limits how much they may name.
+        """
         if self._prover is None or not isinstance(self._stored_state, SparseState):
             self._lookahead.provide(block, state)
             return
+        checked_fork(block.header, parent, self._config)
         expected = self._prover.expect(block)
         if expected is None:
             expected = self._lookahead.guess(block)
@@ -350,9 +356,10 @@ class ChainWriter:
     ) -> None:
         """Verify a block on top of the head, and add it to the batch."""
         self._aim(block.header, None)
-        self._provide(block, self._state)
+        parent = self._head.parent(self._state, self._trie)
+        self._provide(block, parent, self._state)
         self._lookahead.prepare(following, self._state)
-        verified = self._verify(block, self._head.parent(self._state, self._trie))
+        verified = self._verify(block, parent)
         self._lookahead.learn(block, self._state)
         number, batch = block.header.number, self._batch
         batch.raw.append(raw)
@@ -392,8 +399,9 @@ class ChainWriter:
         """Verify a block on the branch of its parent, and store it as a side block."""
         header = block.header
         self._branch = None  # until the block is stored: execution moves its tries
-        self._provide(block, branch.state)
-        verified = self._verify(block, branch.parent)
+        parent = branch.parent
+        self._provide(block, parent, branch.state)
+        verified = self._verify(block, parent)
         self._lookahead.learn(block, branch.state)
         row = block_row(verified, is_canonical=False)
         with self._rows.transaction():

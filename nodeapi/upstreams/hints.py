@@ -11,12 +11,12 @@ https://github.com/ethereum/execution-apis/pull/726
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain, islice
 from typing import Any
 
 from eth_typing import Address
 
 from evm import rlp
-from evm.block_access_list import decode_access_list
 from evm.hexadecimal import to_hex
 from evm.proved_state import Keys
 from evm.rlp import Item
@@ -150,13 +150,38 @@ def _verified(method: str, found: Any, list_hash: bytes | None, limit: int) -> K
     if list_hash is not None and keccak(raw) != list_hash:
         raise UnusableAnswer(f"the list of {method} does not have the header's hash")
 
-    def add(keys: Keys) -> None:
-        for each in decode_access_list(raw):
-            keys.accounts.add(each.address)
-            keys.slots.update((each.address, slot) for slot in each.storage)
-            keys.slots.update((each.address, slot) for slot in each.reads)
+    return _usable("the access list", limit, lambda keys: _add_list(keys, raw, limit))
 
-    return _usable("the access list", limit, add)
+
+def _add_list(keys: Keys, raw: bytes, limit: int) -> None:
+    """Add the accounts and slots of a list, whose header need not be true either.
+
+    Decoding ends soon after too many keys. Raises: ValueError.
+    """
+    for account in rlp.iterate_items(raw):
+        first, changed, reads = islice(rlp.iterate_items(account), 3)
+        name = Address(rlp.decode_bytes(_word(first), 20))
+        keys.accounts.add(name)
+        for each in chain(
+            map(_first, rlp.iterate_items(changed)), rlp.iterate_items(reads)
+        ):
+            keys.slots.add((name, rlp.decode_int(_word(each))))
+            if len(keys) > limit:
+                return
+
+
+def _word(item: bytes) -> rlp.Decoded:
+    """Return a decoded item of up to 32 bytes. Raises: RlpError."""
+    if len(item) > 33:
+        raise rlp.RlpError("a value is longer than 32 bytes")
+    return rlp.decode(item)
+
+
+def _first(item: bytes) -> bytes:
+    """Return the first item of an encoded list. Raises: RlpError without one."""
+    for first in rlp.iterate_items(item):
+        return first
+    raise rlp.RlpError("a list is empty")
 
 
 def _usable(name: str, limit: int, add: Callable[[Keys], None]) -> Keys:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from evm.blocks import decode_block
+from evm.blocks import decode_block, encode_block
+from evm.errors import InvalidBlock
 from nodeapi.chain.database import importer_connection
 from tests.support import chains, copies, sample
 from tests.support.full_node import FullNode
+from tests.support.simulator import forged
 from tests.support.sparse import forget_state, sparse_importer
 from tests.support.state_node import Batches
 
@@ -67,3 +69,19 @@ def test_a_trace_leaves_one_request_for_the_proofs_of_a_block() -> None:
             importer.add(raw)
             requests = [calls[0][0] for calls in batches].count("eth_getProof")
             assert requests == 1, decode_block(raw).header.number
+
+
+def test_nothing_is_asked_for_a_block_whose_header_breaks_a_rule() -> None:
+    copies.once("full and sparse", two_networks)
+    batches: Batches = []
+    block = decode_block(sample.raw_blocks()[CHECKPOINT])
+    false = forged(block, gas_used=block.header.gas_limit + 1)
+    with (
+        importer_connection() as connection,
+        sparse_importer(
+            "sparse", FullNode(connection, "full").methods, batches=batches
+        ) as importer,
+        pytest.raises(InvalidBlock, match="gas used"),
+    ):
+        importer.add(encode_block(false))
+    assert batches == []

@@ -13,6 +13,7 @@ from eth_typing import Address
 
 from evm import rlp
 from evm.proved_state import Keys
+from evm.rlp import Item
 from evm.signatures import keccak
 from nodeapi.documents.access_lists import access_list_document
 from nodeapi.upstreams import hints
@@ -118,6 +119,32 @@ def changed(document: list[Any], seed: int) -> Any:
             found = orjson.loads(text[:at] + bytes([digit]) + text[at + 1 :])
             if found != document:
                 return found
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        b"\x05",
+        [b"\x05"],
+        [b"abcdef"],
+        [[]],
+        [[ALICE, [], []], [ALICE[:5], [], [], [], [], []]],
+        [[ALICE, [], [b"\x01" * 33], [], [], []]],
+        [[ALICE, [[]], [], [], [], []]],
+        [[ALICE, [b"ab"], [], [], [], []]],
+        [[ALICE, [], b"cd", [], [], []]],
+        [[ALICE, [[[[]], []]], [], [], [], []]],
+        [[[ALICE], b"", b"", b"", b"", b""]],
+    ],
+)
+def test_a_list_of_a_false_header_is_unusable(
+    server: UpstreamServer, shape: Item
+) -> None:
+    """A header may name the hash of anything. Its block is invalid."""
+    raw = rlp.encode(shape)
+    server.methods[RAW_LIST] = f"0x{raw.hex()}"
+    with pytest.raises(UnusableAnswer, match="is malformed"):
+        listed(server, keccak(raw))
 
 
 def test_too_many_keys_are_refused(server: UpstreamServer) -> None:
