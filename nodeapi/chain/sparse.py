@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evm.changes import Changes
-from evm.proved_state import Keys, UnknownValues
+from evm.proved_state import UnknownValues
 from evm.state_trie import StateTrie
 from nodeapi.chain.state_reader import StoredNodes, StoredState
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evm.blocks import Block
     from evm.changes import AccountValue
     from evm.headers import Header
-    from evm.proved_state import Slot
+    from evm.proved_state import Keys, Slot
     from evm.trie import NodeCache
     from evm.world import StateReader
 
@@ -38,7 +38,7 @@ class Prover(Protocol):
     target: the block whose state results from the changes that are applied to the tries.
         `expect` sets it as well.
 
-    All methods raise NoProof.
+    All methods but `executed` raise NoProof.
     """
 
     fork_number: int | None
@@ -49,6 +49,9 @@ class Prover(Protocol):
 
     def values(self, keys: Keys) -> None:
         """Store values, with the trie nodes that prove them."""
+
+    def executed(self, access_list: bytes) -> None:
+        """Note what the expected block has read. access_list: as RLP."""
 
     def nodes(
         self, owner: bytes, paths: Collection[bytes], changes: Changes
@@ -71,15 +74,7 @@ class SparseState(StoredState):
 
     def require(self, keys: Keys) -> None:
         """Prove those of the values that are unknown, all at once."""
-        unknown = Keys()
-        for read in (
-            lambda: StoredState.accounts(self, keys.accounts),
-            lambda: StoredState.slots(self, keys.slots),
-        ):
-            try:
-                read()
-            except UnknownValues as error:
-                unknown.update(error.keys)
+        unknown = self.unknown(keys)
         if unknown:
             self._prover.values(unknown)
 

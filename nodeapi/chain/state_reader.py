@@ -135,6 +135,19 @@ class StoredState:
         """Return the values of several slots, in one query. Raises: UnknownValues."""
         return self._found_slots(self._ask(_SLOTS, self._slot_keys(keys)))
 
+    def unknown(self, keys: Keys) -> Keys:
+        """Return the keys whose values are unknown, with the accounts of such slots."""
+        found = Keys()
+        for read in (
+            lambda: StoredState.accounts(self, keys.accounts),
+            lambda: StoredState.slots(self, keys.slots),
+        ):
+            try:
+                read()
+            except UnknownValues as error:
+                found.update(error.keys)
+        return found
+
     def ask(
         self,
         pipeline: Pipeline,

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from evm.state_trie import DirtyNodes
     from nodeapi.chain.database import Pipeline
     from nodeapi.chain.sparse import Prover
-    from nodeapi.chain.verification import Parent
+    from nodeapi.chain.verification import Parent, Verified
 
 NODES_CACHED = 400_000
 """Cached trie nodes (120 to 260 MB): twice the branch nodes of a trie of 480,000 keys.
@@ -359,7 +359,7 @@ class ChainWriter:
         parent = self._head.parent(self._state, self._trie)
         self._provide(block, parent, self._state)
         self._lookahead.prepare(following, self._state)
-        verified = self._verify(block, parent)
+        verified = self._executed(block, parent)
         self._lookahead.learn(block, self._state)
         number, batch = block.header.number, self._batch
         batch.raw.append(raw)
@@ -372,6 +372,14 @@ class ChainWriter:
             self._trie.mark_clean()
         self._state.absorb(verified.changes, self._below())
         self._head = self._head.followed_by(block, verified.total_difficulty)
+
+    def _executed(self, block: Block, parent: Parent) -> Verified:
+        """Verify a block. Raises: InvalidBlock, NoProof."""
+        verified = self._verify(block, parent)
+        access_list = verified.outcome.access_list
+        if self._prover is not None and access_list is not None:
+            self._prover.executed(access_list.raw)
+        return verified
 
     # A block anywhere else
 
@@ -401,7 +409,7 @@ class ChainWriter:
         self._branch = None  # until the block is stored: execution moves its tries
         parent = branch.parent
         self._provide(block, parent, branch.state)
-        verified = self._verify(block, parent)
+        verified = self._executed(block, parent)
         self._lookahead.learn(block, branch.state)
         row = block_row(verified, is_canonical=False)
         with self._rows.transaction():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evm.block_keys import known_keys
+from evm.block_access_list import decode_access_list
 from evm.proof_nodes import ProofNodes
 from evm.proved_state import Keys, ProvedState
-from nodeapi.chain.state_reader import StoredNodes
+from nodeapi.chain.state_reader import StoredNodes, StoredState
+from nodeapi.follower.block_hints import BlockHints, Hint, Kind
 from nodeapi.proofs.fetch import Fetched, fetch
 from nodeapi.proofs.keys import changed_below, probes_below
 from nodeapi.proofs.values import (
@@ -20,13 +21,13 @@ from nodeapi.proofs.values import (
 )
 from nodeapi.upstreams import state
 from nodeapi.upstreams.errors import UpstreamError, UpstreamUnavailable
-from nodeapi.upstreams.hints import listed_keys, most_keys, prestate_keys
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Awaitable, Callable, Collection, Mapping
 
     import psycopg
+    from eth_typing import Hash32
 
     from evm.blocks import Block
     from evm.changes import Changes
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from nodeapi.follower.pool import UpstreamPool
     from nodeapi.follower.thread import LoopThread
     from nodeapi.upstreams.client import UpstreamClient
+    from nodeapi.upstreams.state import Material
 
 Answer = TypeVar("Answer")
 Rows = dict[bytes, bytes]
@@ -43,6 +45,18 @@ Rows = dict[bytes, bytes]
 COLD_KEYS = 500
 """A block after one that had more unknown values than this is executed from its witness.
 The witness has all nodes that a block needs, 17 MB on average on mainnet."""
+
+_COLD_KINDS = (Kind.LIST, Kind.WITNESS, Kind.TRACE)
+_WARM_KINDS = (Kind.LIST, Kind.TRACE)
+"""What upstreams are asked about a block, in this order."""
+
+MISSES = 3
+"""How often values may be missing although an upstream has named what a block reads. The
+next upstream is asked then."""
+
+UNUSED_KEYS = 500
+"""An upstream may name so many unknown values that a block does not read, and as many as it
+does read. If it names more, it is not asked for some minutes."""
 
 
 class FollowerProver:
@@ -70,10 +84,21 @@ class FollowerProver:
         self.target: Header | None = None
         self._block: Block | None = None
         """The block that is being executed."""
-        self._missed = COLD_KEYS + 1
+        self._is_next = False
+        """Whether its parent is the head, so that its witness is one of the head's state."""
+        self._fetches = COLD_KEYS + 1
         """Number of values that had to be fetched for the last block."""
+        self._kinds: tuple[Kind, ...] = ()
+        self._hints: BlockHints | None = None
+        self._hint: Hint | None = None
+        """The last answer of an upstream about the block."""
+        self._named: Keys | None = None
+        """The unknown values among those that it has named."""
+        self._misses = 0
         self._witness: ProvedState | None = None
-        """The head's state as far as the block's witness proves it."""
+        """The head's state as far as the block's witnesses prove it."""
+        self._witness_nodes = ProofNodes()
+        self._witness_codes: dict[Hash32, bytes] = {}
         self._witness_rows: NodeRows = {}
         self._fork_rows: NodeRows = {}
         """Nodes of the tries after the fork point, which are not stored."""
@@ -86,40 +111,106 @@ class FollowerProver:
         read while much of the state is unknown, and otherwise a trace by an upstream. It
         lacks what system calls and withdrawals access, and may miss other values.
         """
+        is_cold, self._fetches = self._fetches > COLD_KEYS, 0
         self._block, self.target = block, block.header
-        is_cold, self._missed = self._missed > COLD_KEYS, 0
-        self._witness = None
-        header, limit = block.header, most_keys(block.header.gas_used)
-        listed = self._first(
-            lambda client: listed_keys(
-                client, header.hash, header.block_access_list_hash, limit
-            ),
-            header.number,
-        )
-        if listed is not None:
-            return listed
-        if is_cold and self._read_witness():
-            return Keys()  # its values are stored when they are read
-        traced = self._first(
-            lambda client: prestate_keys(client, header.hash, limit), header.number
-        )
-        if traced is not None:
-            traced.update(known_keys(block))
-        return traced
+        self._is_next = block.header.parent_hash == self._anchor().hash
+        self._kinds = _COLD_KINDS if is_cold and self._is_next else _WARM_KINDS
+        self._hints = BlockHints(self._pool.clients(block.header.number), block)
+        self._witness, self._witness_rows = None, {}
+        self._witness_nodes, self._witness_codes = ProofNodes(), {}
+        self._misses, self._named = 0, None
+        return self._next_hint()
 
     def values(self, keys: Keys) -> None:
-        """Store values, with the trie nodes that prove them. Raises: NoProof."""
-        self._missed += len(keys)
+        """Store values, with the trie nodes that prove them. Raises: NoProof.
+
+        The first ones of a block are those that an upstream has named.
+        """
+        self._fetches += len(keys)
         anchor = self._anchor()
-        if self._witness is not None:
-            known, keys = self._witness.values(keys)
-            insert_values(self._connection, self._network_id, anchor, known)
-            if not keys:
-                return
-        used, fetched = self._fetch(anchor, keys)
-        insert_values(self._connection, self._network_id, anchor, fetched.values)
-        if used == anchor:
-            self._store_nodes(anchor, fetched.nodes)
+        keys = self._not_witnessed(anchor, keys)
+        if self._named is None:
+            self._named = keys
+        elif keys:
+            self._misses += 1
+            if self._misses > MISSES and self._hint is not None:
+                keys = self._with_next_hint(anchor, self._hint, keys)
+        for portion in state.portions(keys):
+            used, fetched = self._fetch(anchor, portion)
+            insert_values(self._connection, self._network_id, anchor, fetched.values)
+            if used == anchor:
+                self._store_nodes(anchor, fetched.nodes)
+
+    def executed(self, access_list: bytes) -> None:
+        """Refuse hints of an upstream that has named much more than a block has read."""
+        hint, named = self._hint, self._named
+        if hint is None or named is None or len(named) <= UNUSED_KEYS:
+            return
+        read = Keys()
+        for each in decode_access_list(access_list):
+            read.accounts.add(each.address)
+            read.slots.update((each.address, slot) for slot in each.storage)
+            read.slots.update((each.address, slot) for slot in each.reads)
+        used = len(named.accounts & read.accounts) + len(named.slots & read.slots)
+        if len(named) > UNUSED_KEYS + 2 * used:
+            hint.refuse()
+
+    # What upstreams name
+
+    def _next_hint(self) -> Keys | None:
+        """Return what the next upstream names, None if none does. Empty for a witness."""
+        self._hint = self._ask_next(*self._kinds)
+        return None if self._hint is None else self._hint.keys
+
+    def _ask_next(self, *kinds: Kind) -> Hint | None:
+        """Return an upstream's answer of one of the kinds. The nodes of a witness are stored."""
+        while self._hints is not None:
+            hint = self._thread.run(self._hints.next(*kinds), self._stop)
+            if hint is None or hint.witness is None or self._add_witness(hint.witness):
+                return hint
+            hint.refuse()
+        return None
+
+    def _with_next_hint(self, anchor: Anchor, former: Hint, keys: Keys) -> Keys:
+        """Return keys to fetch, with what the next upstream names.
+
+        The former one is not asked again for a while if the next one has named the keys.
+        """
+        named = self._next_hint()
+        if named is None:
+            return keys
+        self._misses = 0
+        left = self._not_witnessed(anchor, keys)
+        left = Keys(left.accounts - named.accounts, left.slots - named.slots)
+        if not left:
+            former.refuse()
+        named.update(keys)
+        known = StoredState(self._connection, self._network_id, anchor.number)
+        self._named = self._not_witnessed(anchor, known.unknown(named))
+        return self._named
+
+    def _not_witnessed(self, anchor: Anchor, keys: Keys) -> Keys:
+        """Store the values that the block's witnesses prove, and return the other keys."""
+        if self._witness is None:
+            return keys
+        found, keys = self._witness.values(keys)
+        insert_values(self._connection, self._network_id, anchor, found)
+        return keys
+
+    def _add_witness(self, witness: Material) -> bool:
+        """Store the nodes of a witness. Return whether it is one of the head's state."""
+        anchor, nodes = self._anchor(), ProofNodes(witness.nodes)
+        if not nodes.prove(anchor.state_root, bytes(32)).nodes:
+            return False
+        self._witness_nodes.update(nodes)
+        self._witness_codes |= witness.codes
+        self._witness_rows = self._store_nodes(anchor, self._witness_nodes)
+        self._witness = ProvedState(
+            anchor.state_root, self._witness_nodes, self._witness_codes
+        )
+        return True
+
+    # Trie nodes
 
     def nodes(
         self, owner: bytes, paths: Collection[bytes], changes: Changes
@@ -142,7 +233,7 @@ class FollowerProver:
         if missing:
             found |= self._unmerged(owner, missing, changes)
             missing = [path for path in missing if path not in found]
-        if missing and self._witness is None and self._read_witness():
+        while missing and self._is_next and self._ask_next(Kind.WITNESS) is not None:
             found |= self._witness_rows.get(owner, {})
             missing = [path for path in missing if path not in found]
         if missing:
@@ -204,23 +295,6 @@ class FollowerProver:
         forked = self._fork_rows.get(owner, {})
         known = {path: forked[path] for path in above if path in forked}
         return {**known, **self._stored_nodes.nodes(owner, above)}
-
-    def _read_witness(self) -> bool:
-        """Read the block's witness, and store its nodes. Return whether there is one."""
-        if self._block is None:
-            return False
-        header = self._block.header
-        witness = self._first(
-            lambda client: state.witness(client, header.number, header.hash),
-            header.number,
-        )
-        if witness is None:
-            return False
-        anchor = self._anchor()
-        nodes = ProofNodes(witness.nodes)
-        self._witness_rows = self._store_nodes(anchor, nodes)
-        self._witness = ProvedState(anchor.state_root, nodes, witness.codes)
-        return True
 
     def _store_nodes(self, anchor: Anchor, nodes: ProofNodes) -> NodeRows:
         rows = nodes.rows(anchor.state_root)

@@ -44,13 +44,15 @@ _SYSTEM_KEYS = 1000
 
 _NOT_FOUND = -32000
 
+OWN_LIST = "portcullis_getBlockAccessList"
+"""Our own node's method, and the only one for blocks before Amsterdam."""
+
 _LISTS: dict[str, Callable[[Any], bytes]] = {
     "debug_getRawBlockAccessList": data,
     "eth_getBlockAccessList": lambda value: _encoded(value),
-    "portcullis_getBlockAccessList": lambda value: _encoded(_object(value).get("list")),
+    OWN_LIST: lambda value: _encoded(_object(value).get("list")),
 }
-"""Method → function that returns the RLP of its result. The last one is our own node's,
-and the only one for blocks before Amsterdam."""
+"""Method → function that returns the RLP of its result."""
 
 
 def most_keys(gas_used: int) -> int:
@@ -68,7 +70,7 @@ async def listed_keys(
     Raises: UpstreamError, MethodUnavailable if no list is offered; UpstreamUnavailable,
         UnusableAnswer if a list has another hash or more keys.
     """
-    methods = list(_LISTS) if list_hash is not None else list(_LISTS)[-1:]
+    methods = list(_LISTS) if list_hash is not None else [OWN_LIST]
     failure: UnusableAnswer | UpstreamError | None = None
     for method in methods:
         try:

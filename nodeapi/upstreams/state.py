@@ -20,6 +20,7 @@ from eth_typing import Hash32
 
 from evm.headers import Header, decode_header
 from evm.hexadecimal import to_hex
+from evm.proved_state import Keys
 from evm.signatures import keccak
 from evm.trie_nodes import FULL_BRANCH_SIZE
 from nodeapi.upstreams.block_rlp import data, header_of
@@ -34,8 +35,6 @@ from nodeapi.upstreams.source import REFUSING_STATUSES
 
 if TYPE_CHECKING:
     from eth_typing import Address
-
-    from evm.proved_state import Keys
 
 MAX_KEYS = 1024
 """Slots in a call of eth_getProof: geth's limit."""
@@ -52,6 +51,10 @@ _CODE_BYTES = 140_000
 
 _REQUEST_BYTES = 2**24
 """Size of a response to `MAX_KEYS` proofs. geth sends up to 25 MB."""
+
+PORTION_BYTES = REQUESTS_AT_ONCE * _REQUEST_BYTES
+"""Most bytes that the proofs and codes of a part of many keys may have. They usually have a
+twentieth of it."""
 
 _OTHER_BYTES = 2**20
 """Size of everything else in a response, and of paths that are longer than expected."""
@@ -105,6 +108,24 @@ async def proofs(
     found = await _proofs(client, hex(number), keys)
     client.note_refusal(_BLOCK_OBJECTS)
     return found
+
+
+def portions(keys: Keys) -> Iterator[Keys]:
+    """Yield keys in parts whose proofs and codes have a limited size."""
+    portion, size = Keys(), 0
+    members: list[tuple[Address, int | None]] = [(each, None) for each in keys.accounts]
+    for address, slot in sorted([*members, *keys.slots], key=lambda each: each[0]):
+        more = _PROOF_BYTES + (_CODE_BYTES if slot is None else 0)
+        if size + more > PORTION_BYTES:
+            yield portion
+            portion, size = Keys(), 0
+        size += more
+        if slot is None:
+            portion.accounts.add(address)
+        else:
+            portion.slots.add((address, slot))
+    if portion:
+        yield portion
 
 
 async def witness(client: UpstreamClient, number: int, block_hash: bytes) -> Material:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -151,18 +151,19 @@ def sparse_importer(
     methods: dict[str, Callable[..., Any]],
     lacks: Collection[str] = (),
     batches: Batches | None = None,
+    liars: Sequence[LocalClient] = (),
 ) -> Iterator[FollowingImporter]:
     """Yield an importer into a sparse network.
 
-    methods: of its only upstream. lacks: those of them that it does not offer.
-    batches: to which each request to it is added.
+    methods: of its upstream. lacks: those of them that it does not offer.
+    batches: to which each request to it is added. liars: upstreams that are asked first.
     """
     network = Network.objects.get(slug=slug)
     offered = {name: each for name, each in methods.items() if name not in lacks}
     client = LocalClient(offered)
     if batches is not None:
         client.batches = batches
-    pool: Any = _Clients(client)
+    pool: Any = _Clients(*liars, client)
     with importer_connection() as opened, LoopThread("upstreams") as thread:
         prover = FollowerProver(opened, network.pk, thread, pool, Event())
         config = stored_config(network.pk)

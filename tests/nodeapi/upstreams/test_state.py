@@ -244,3 +244,15 @@ def test_wrong_types_prove_nothing_and_hurt_nothing(
     node.methods["eth_getProof"] = proof
     read(node, scenario)
     assert sent == WRONG_VALUES
+
+
+def test_many_keys_are_divided_by_the_size_of_their_proofs() -> None:
+    accounts = {Address(number.to_bytes(20)) for number in range(2000)}
+    slots = {(contract(0), slot) for slot in range(10_000)}
+    parts = list(state.portions(Keys(accounts, slots)))
+    assert {each for part in parts for each in part.accounts} == accounts
+    assert {each for part in parts for each in part.slots} == slots
+    assert sum(map(len, parts)) == 12_000
+    assert len(parts) == 4
+    assert max(len(part.accounts) for part in parts) < 1000
+    assert list(state.portions(Keys())) == []
