@@ -132,7 +132,7 @@ class ForkServer:
             opened.close()
         for pipe in self._statuses.values():
             os.close(pipe)
-        forking.shared.join(self._module, connected)
+        forking.shared.join(self._module, connected, os.getppid())
         _, *streams = descriptors[:4]
         for number, stream in enumerate(streams):
             os.dup2(stream, number)

@@ -113,15 +113,12 @@ class ForkServer:
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
+        self.pid: int | None = None
+        """The process id of the fork server, if it runs."""
 
-    @property
-    def pid(self) -> int | None:
-        """The process id of the fork server, if this process has started it."""
-        return None if self._process is None else self._process.pid
-
-    def join(self, module: str | None, connected: socket.socket) -> None:
-        """Use the fork server from which this process was forked."""
-        self.module, self._socket = module, connected
+    def join(self, module: str | None, connected: socket.socket, pid: int) -> None:
+        """Use a fork server that runs, such as the one that forked this process."""
+        self.module, self._socket, self.pid = module, connected, pid
 
     def open(self) -> None:
         """Start the fork server, if it does not run. Does not wait for its imports."""
@@ -219,14 +216,14 @@ class ForkServer:
                     stdin=subprocess.DEVNULL,
                     pass_fds=[theirs.fileno()],
                 )
-            self._socket = ours
+            self._socket, self.pid = ours, self._process.pid
             atexit.register(self.close)
         return self._socket
 
     def _close(self) -> None:
         if self._socket is not None:
             self._socket.close()
-            self._socket = None
+            self._socket = self.pid = None
         if self._process is not None:
             self._process.kill()  # it may still be importing
             self._process.wait()

@@ -23,7 +23,7 @@ from xdist.workermanage import NodeManager
 from config import services
 from server import forking
 from server.supervisor import Server
-from tests.support import leftovers
+from tests.support import leftovers, shared_forks
 from tests.support.installation import copy_database
 from tests.support.service import run_service
 from tests.support.waiting import PATIENCE_SECONDS
@@ -176,6 +176,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+FORKS = Path(os.environ["TESTS_SHARED_DIR"]) / "forks"
+"""The address of the fork servers of several test processes."""
+
 LONGEST = (
     "tests/golden/test_golden.py",
     "tests/browser/test_every_page.py",
@@ -240,18 +243,23 @@ def pytest_collection(session: pytest.Session) -> None:
 
 def pytest_collection_finish() -> None:
     """Exclude the collected tests from garbage collection, and prepare for servers."""
-    forking.shared.module = "tests.support.preload"
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared_forks.use(FORKS)
+    else:
+        forking.shared.module = shared_forks.MODULE
     gc.collect()
     gc.freeze()
 
 
-def pytest_configure() -> None:
-    """Make pytest-xdist wait until its processes have ended.
+def pytest_configure(config: pytest.Config) -> None:
+    """Prepare for several test processes, if this one starts them.
 
-    They clean up at their end. By default, it kills those that take more than ten
+    They clean up at their end. By default, pytest-xdist kills those that take more than ten
     seconds, and Python warns of subprocesses that are still running.
     """
-    NodeManager.EXIT_TIMEOUT = PATIENCE_SECONDS
+    if config.getoption("numprocesses"):
+        NodeManager.EXIT_TIMEOUT = PATIENCE_SECONDS
+        shared_forks.offer(FORKS)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
