@@ -7,7 +7,7 @@ import importlib
 import os
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -219,8 +219,23 @@ def pytest_xdist_auto_num_workers() -> int:
     return 2 * (os.cpu_count() or 1)
 
 
-def pytest_collection(session: pytest.Session) -> None:
-    """Import a part of the test modules in each of several test processes.
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Collect without garbage collection, and exclude the collected tests from it later.
+
+    Before, several test processes import a part of the test modules each.
+    """
+    gc.disable()
+    try:
+        _import_part(session)
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _import_part(session: pytest.Session) -> None:
+    """Import this test process's part of the test modules.
 
     In a new clone, pytest compiles each module when it is imported, which takes longer than
     all other work of the collection. Processes that import the modules in the same order
@@ -242,13 +257,11 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude the collected tests from garbage collection, and prepare for servers."""
+    """Prepare for servers."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared_forks.use(FORKS)
     else:
         forking.shared.module = shared_forks.MODULE
-    gc.collect()
-    gc.freeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -16,22 +16,11 @@ from nodeapi.models import AccountVersion, Block, TransactionRecord
 from tests.support import real_blocks
 from tests.support.sparse import sparse_importer
 
-FORKS = ("cancun", "prague", "osaka")
-WITHOUT_A_CODE = "mainnet-20612842.json.xz"
-"""A contract only receives a withdrawal in this block, so that the data lacks its code. A
-node would send it."""
-
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def _is_usable(path: Path) -> bool:
-    if path.name == WITHOUT_A_CODE:
-        return False
-    data = real_blocks.read(path)
-    return bool(data["nodes"] and data["parent"]) and data["fork"] in FORKS
-
-
-PATHS = [path for path in real_blocks.paths() if _is_usable(path)]
+PATHS = [path for path in real_blocks.paths() if path.name.startswith("hoodi-")]
+"""Of the blocks since Cancun, only these have their parent's header and all code."""
 
 
 @pytest.mark.skipif(not PATHS, reason=f"no blocks in {real_blocks.folder()}")

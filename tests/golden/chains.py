@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from eth_typing import Address
@@ -43,15 +44,18 @@ class Chain:
         return "0x" + decode_block(self.raw[-1]).header.hash.hex()
 
 
+@cache
 def _sample() -> Chain:
     return Chain(sample.genesis(), sample.raw_blocks())
 
 
+@cache
 def _tracing() -> Chain:
     genesis, blocks = tracing()
     return Chain(genesis, [encode_block(block) for block in blocks])
 
 
+@cache
 def _amsterdam() -> Chain:
     genesis = RandomBlocks.genesis(_SEED)
     chain = ChainBuilder(genesis)

@@ -6,6 +6,7 @@ import asyncio
 import copy
 import random
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -25,29 +26,38 @@ COMMITTED = ("type", "status", "root", "cumulativeGasUsed", "logs")
 WRONG: list[Any] = [None, 7, True, "", "0x", "zz", "0x2", {}, [], [7], [None], [{}]]
 
 
-def geth_receipts(chain: str) -> Iterator[tuple[Block, list[dict[str, Any]]]]:
-    """Yield the blocks of a chain, each with the receipts that geth returned."""
+Receipts = list[dict[str, Any]]
+"""The receipts of a block, as geth returned them."""
+
+
+@cache
+def geth_receipts(chain: str) -> list[tuple[Block, Receipts]]:
+    """Return the blocks of a chain, each with its receipts."""
     recorded = recording.read(chain, ["blocks"])
-    for block in CHAINS[chain]().blocks:
-        name = f"0x{block.header.hash.hex()}"
-        yield block, recorded.find("eth_getBlockReceipts", name)["result"]
+    names = {block: f"0x{block.header.hash.hex()}" for block in CHAINS[chain]().blocks}
+    return [
+        (block, recorded.find("eth_getBlockReceipts", name)["result"])
+        for block, name in names.items()
+    ]
 
 
-SAMPLE = list(geth_receipts("sample"))
-BLOCK, DOCUMENTS = min(
-    (pair for pair in SAMPLE if sum(len(each["logs"]) for each in pair[1]) > 2),
-    key=lambda pair: len(str(pair[1])),
-)
-"""A small block with some logs."""
-HASHES = [transaction.hash for transaction in BLOCK.transactions]
+@cache
+def example() -> tuple[Block, Receipts]:
+    """Return a small block with some logs, and its receipts."""
+    found = geth_receipts("sample")
+    with_logs = [pair for pair in found if sum(len(r["logs"]) for r in pair[1]) > 2]
+    return min(with_logs, key=lambda pair: len(str(pair[1])))
 
 
-def ask(node: UpstreamServer, hashes: list[bytes] = HASHES) -> list[Receipt]:
+def ask(node: UpstreamServer) -> list[Receipt]:
+    block, _ = example()
+    hashes = [transaction.hash for transaction in block.transactions]
+
     async def scenario() -> list[Receipt]:
         async with UpstreamClient(node.http_url) as client:
-            root = BLOCK.header.receipts_root
+            root = block.header.receipts_root
             return await in_time(
-                block_receipts(client, BLOCK.header.hash, root, hashes)
+                block_receipts(client, block.header.hash, root, hashes)
             )
 
     return asyncio.run(scenario())
@@ -68,11 +78,12 @@ def test_geth_receipts_have_the_header_s_root(chain: str) -> None:
 
 
 def test_receipts_are_read_at_once_or_one_by_one(server: UpstreamServer) -> None:
-    expected = decode_receipts(DOCUMENTS, BLOCK.header.receipts_root)
-    server.methods["eth_getBlockReceipts"] = DOCUMENTS
+    block, documents = example()
+    expected = decode_receipts(documents, block.header.receipts_root)
+    server.methods["eth_getBlockReceipts"] = documents
     assert ask(server) == expected
-    assert server.calls == [("eth_getBlockReceipts", [f"0x{BLOCK.header.hash.hex()}"])]
-    by_hash = {each["transactionHash"]: each for each in DOCUMENTS}
+    assert server.calls == [("eth_getBlockReceipts", [f"0x{block.header.hash.hex()}"])]
+    by_hash = {each["transactionHash"]: each for each in documents}
     server.methods["eth_getTransactionReceipt"] = by_hash.get
     for code in (-32601, -32602):
         server.methods["eth_getBlockReceipts"] = refuse(code, "no")
@@ -87,15 +98,13 @@ def test_receipts_are_read_at_once_or_one_by_one(server: UpstreamServer) -> None
 
 
 def test_a_block_without_transactions_needs_no_request(server: UpstreamServer) -> None:
+    header = example()[0].header
+
     async def scenario() -> None:
         async with UpstreamClient(server.http_url) as client:
-            found = await block_receipts(
-                client, BLOCK.header.hash, ordered_root([]), []
-            )
-            assert found == []
+            assert not await block_receipts(client, header.hash, ordered_root([]), [])
             with pytest.raises(UnusableAnswer):
-                root = BLOCK.header.receipts_root
-                await block_receipts(client, BLOCK.header.hash, root, [])
+                await block_receipts(client, header.hash, header.receipts_root, [])
 
     asyncio.run(scenario())
     assert server.calls == []
@@ -113,12 +122,13 @@ def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 
 def test_every_change_is_noticed() -> None:
-    root = BLOCK.header.receipts_root
+    block, given = example()
+    root = block.header.receipts_root
     chance = random.Random(1)
     changes = 0
-    for *path, last in places(DOCUMENTS):
+    for *path, last in places(given):
         for wrong in WRONG:
-            documents = copy.deepcopy(DOCUMENTS)
+            documents = copy.deepcopy(given)
             inside: Any = documents
             for at in path:
                 inside = inside[at]
@@ -135,6 +145,6 @@ def test_every_change_is_noticed() -> None:
                 decode_receipts(documents, root)
             changes += 1
     assert changes > 300
-    for documents in (None, 7, {}, DOCUMENTS[1:], DOCUMENTS[::-1], DOCUMENTS * 2):
+    for wrong in (None, 7, {}, given[1:], given[::-1], given * 2):
         with pytest.raises(UnusableAnswer):
-            decode_receipts(documents, root)
+            decode_receipts(wrong, root)
