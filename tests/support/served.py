@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import socket
 import threading
@@ -60,6 +59,12 @@ class Served:
         assert checked.wait(PATIENCE_SECONDS)
 
 
+class NoCollector:
+    """Takes the place of the module `gc`, and does nothing."""
+
+    collect = freeze = enable = staticmethod(lambda: None)
+
+
 @contextmanager
 def served(
     monkeypatch: pytest.MonkeyPatch, application: Any, check_seconds: float = 3600
@@ -69,8 +74,8 @@ def served(
     check_seconds: interval at which the worker enforces time limits by itself. By default
         only `Served.check_limits` enforces them.
     """
-    # The worker must not end this process.
-    monkeypatch.setattr(gc, "freeze", lambda: None)
+    # A worker collects garbage when it starts, which takes long among all tests.
+    monkeypatch.setattr("server.worker.gc", NoCollector)
     monkeypatch.setattr(workers, "CHECK_SECONDS", check_seconds)
     listener = socket.create_server(("127.0.0.1", 0))
     pulse, pulse_write = os.pipe()
