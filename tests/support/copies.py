@@ -94,9 +94,9 @@ def _reserve(cursor: CursorWrapper, tables: list[str], number: int) -> None:
     Processes remember facts of networks and blocks by id.
     """
     cursor.execute(
-        "SELECT setval(found, %s) FROM unnest(%s::text[]) AS name,"
-        " pg_get_serial_sequence(name, 'id') AS found WHERE EXISTS (SELECT FROM"
-        " information_schema.columns WHERE table_name = name AND column_name = 'id')",
+        "SELECT setval(pg_get_serial_sequence(table_name, 'id'), %s)"
+        " FROM information_schema.columns"
+        " WHERE table_schema = 'public' AND column_name = 'id' AND table_name = ANY(%s)",
         [number * ROWS, tables],
     )
 
