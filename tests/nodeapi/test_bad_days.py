@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ GROWN = 40
 """Blocks of the network that grows."""
 PROBE_SECONDS = 1.5
 """Seconds after which each process has failed to connect again."""
+PAUSE_SECONDS = 0.03
+"""Seconds between two requests of a client."""
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +90,7 @@ class Load:
     def _run(self, kind: Callable[[], Any]) -> None:
         try:
             with web.Client(headers=JSON_HEADERS) as client:
-                while not self._stopped.wait(0.01):
+                while not self._stopped.wait(PAUSE_SECONDS):
                     asked = time.monotonic()
                     answer = client.post(self._url, content=json.dumps(kind()))
                     answered = time.monotonic()
@@ -111,20 +114,19 @@ class Load:
         """
         start = time.monotonic()
 
-        def last(kind: Any) -> list[tuple[float, int]]:
-            return [
-                (asked, status)
-                for asked, _, about, status in list(self.answers)
-                if asked > start and about is kind
-            ][-12:]
+        def last(kind: Any) -> list[int]:
+            """Return the newest statuses, at most 12."""
+            newest = takewhile(lambda answer: answer[1] > start, reversed(self.answers))
+            found = (
+                told
+                for asked, _, about, told in newest
+                if about is kind and asked > start
+            )
+            return [*islice(found, 12)]
 
         def are_told() -> bool:
             self.check()
-            found = [last(kind) for kind in kinds]
-            return all(
-                len(answers) == 12 and {told for _, told in answers} == {status}
-                for answers in found
-            )
+            return all(last(kind) == 12 * [status] for kind in kinds)
 
         wait_until(are_told)
         return time.monotonic()
