@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from evm.hexadecimal import to_hex
+from samples.signers import Signer
 from samples.system_contracts import DEPOSIT_CONTRACT, system_contracts_alloc
 
 GENESIS_TIME = 1_700_000_000
@@ -85,6 +87,19 @@ def make_genesis(
             **alloc,
         },
     }
+
+
+def fork_genesis(
+    fork: str, *signers: Signer, chain_id: int = 7, **alloc: Any
+) -> dict[str, Any]:
+    """Return a genesis.json that has a fork from block 0 on, and 1,000 ether per signer.
+
+    alloc: further accounts by address.
+    """
+    rich = {to_hex(signer.address): {"balance": hex(10**21)} for signer in signers}
+    return make_genesis(
+        chain_id=chain_id, first_blocks=from_genesis(fork), alloc=rich | alloc
+    )
 
 
 def _forks(first_blocks: Mapping[str, int]) -> dict[str, Any]:

@@ -12,20 +12,17 @@ from abi.decoding import decode_call, decode_error, decode_log
 from abi.definitions import Definition, parse_definition
 from abi.selectors import Definitions
 from abi.values import MAX_VALUES, Argument, Malformed, Value, decode
+from evm.hexadecimal import to_hex
 from explorer.arguments import value_text
 
 ALICE, BOB = bytes([0xA1]) * 20, bytes([0xB0]) * 20
-
-
-def hexed(address: bytes) -> str:
-    return f"0x{address.hex()}"
 
 
 def plain(value: Value, kind: str) -> object:
     """Return a decoded value as eth-abi represents it."""
     if isinstance(value, tuple):
         return tuple(plain(one.value, one.type) for one in value)
-    return hexed(value) if kind == "address" and isinstance(value, bytes) else value
+    return to_hex(value) if kind == "address" and isinstance(value, bytes) else value
 
 
 def plain_arguments(arguments: tuple[Argument, ...]) -> list[object]:
@@ -38,12 +35,12 @@ def parameters_of(types: str) -> Definition:
 
 VALUES: list[tuple[str, list[object]]] = [
     ("uint256, int8, bool", [2**256 - 1, -128, True]),
-    ("address, bytes4, bytes32", [hexed(ALICE), b"abcd", b"x" * 32]),
+    ("address, bytes4, bytes32", [to_hex(ALICE), b"abcd", b"x" * 32]),
     ("string, bytes", ["“quoted” text", b"\0" * 77]),
-    ("uint256[], address[2]", [(1, 2, 3), (hexed(ALICE), hexed(BOB))]),
+    ("uint256[], address[2]", [(1, 2, 3), (to_hex(ALICE), to_hex(BOB))]),
     ("string[][2], uint8", [(("a", "b" * 40), ()), 7]),
     ("(uint256, string)[], (bool, (int24, bytes)[2])", [((1, "x"), (2, "y")), (True, ((-1, b""), (5, b"z")))]),
-    ("(uint8[2][3], address), bytes[]", [(((1, 2), (3, 4), (5, 6)), hexed(BOB)), (b"1", b"22")]),
+    ("(uint8[2][3], address), bytes[]", [(((1, 2), (3, 4), (5, 6)), to_hex(BOB)), (b"1", b"22")]),
     ("", []),
 ]  # fmt: skip
 
@@ -128,7 +125,7 @@ def test_long_arrays_are_counted_and_decoded_in_part() -> None:
 
 def test_transfer_is_decoded() -> None:
     data = bytes.fromhex("a9059cbb") + encode(
-        ["address", "uint256"], [hexed(BOB), 10**18]
+        ["address", "uint256"], [to_hex(BOB), 10**18]
     )
     call = decode_call(data)
     assert call is not None
@@ -151,7 +148,7 @@ def test_uploaded_definitions_take_precedence() -> None:
     own = parse_definition("function transfer(address receiver, uint256 shares)")
     other = parse_definition("error Paused((uint48 since, string reason) state)")
     abi = Definitions.of([own, other])
-    data = bytes.fromhex("a9059cbb") + encode(["address", "uint256"], [hexed(BOB), 3])
+    data = bytes.fromhex("a9059cbb") + encode(["address", "uint256"], [to_hex(BOB), 3])
     call = decode_call(data, abi)
     assert call is not None
     assert [one.name for one in call.arguments] == ["receiver", "shares"]
@@ -171,7 +168,7 @@ def test_transfers_of_both_kinds_of_tokens_are_told_apart() -> None:
     fungible = decode_log([topic, *ends], (5).to_bytes(32))
     assert fungible is not None
     assert "ERC-20" in fungible.interfaces
-    assert plain_arguments(fungible.arguments) == [hexed(ALICE), hexed(BOB), 5]
+    assert plain_arguments(fungible.arguments) == [to_hex(ALICE), to_hex(BOB), 5]
     unique = decode_log([topic, *ends, (5).to_bytes(32)], b"")
     assert unique is not None
     assert unique.interfaces == ("ERC-721",)

@@ -10,9 +10,10 @@ from web3 import Web3
 
 from abi.encoding import call_data
 from evm.blocks import Block
+from evm.hexadecimal import to_hex
 from tests.clients.method_table import Row, Way
 from tests.clients.programs import Cast, Ethers, Viem
-from tests.clients.token_chain import ALICE, BOB, TokenChain, balance_slot, text
+from tests.clients.token_chain import ALICE, BOB, TokenChain, balance_slot
 
 _NUMBER = 9
 """The block that is read."""
@@ -138,7 +139,7 @@ class Rows:
 
     def _blocks(self) -> list[Row]:
         block = self._block()
-        block_hash, number = text(block.header.hash), hex(_NUMBER)
+        block_hash, number = to_hex(block.header.hash), hex(_NUMBER)
         receipts = self._plainly("eth_getBlockReceipts", [number])
         return [
             Row(
@@ -176,14 +177,14 @@ class Rows:
                 (
                     self._by_cast(
                         *("logs", "--json", "--from-block", 2, "--to-block", _NUMBER),
-                        *("--address", text(self._tokens.token)),
+                        *("--address", to_hex(self._tokens.token)),
                         shown="logs",
                     ),
                     self._by_web3("get_logs", self._checksummed_filter()),
                     self._by_viem(
                         "getLogs",
                         {
-                            "address": text(self._tokens.token),
+                            "address": to_hex(self._tokens.token),
                             "fromBlock": "2n",
                             "toBlock": f"{_NUMBER}n",
                         },
@@ -195,8 +196,8 @@ class Rows:
 
     def _transactions(self) -> list[Row]:
         block = self._block()
-        block_hash = text(block.header.hash)
-        sent = text(block.transactions[0].hash)
+        block_hash = to_hex(block.header.hash)
+        sent = to_hex(block.transactions[0].hash)
         by_index = self._plainly(
             "eth_getTransactionByBlockHashAndIndex", [block_hash, "0x0"]
         )
@@ -249,7 +250,7 @@ class Rows:
             expected = int.from_bytes(signed[place].hash)
             return Way(way.shown, lambda: way.result() == expected)
 
-        raw = [text(each.raw) for each in signed]
+        raw = [to_hex(each.raw) for each in signed]
         return (
             compared(0, self._by_cast("publish", "--async", raw[0])),
             compared(1, self._by_web3("send_raw_transaction", raw[1])),
@@ -261,7 +262,7 @@ class Rows:
         )
 
     def _state(self) -> list[Row]:
-        account, token = text(ALICE.address), text(self._tokens.token)
+        account, token = to_hex(ALICE.address), to_hex(self._tokens.token)
         slot, number = f"0x{balance_slot(BOB.address):064x}", hex(_NUMBER)
         at, viem_at = ("--block", _NUMBER), {"blockNumber": f"{_NUMBER}n"}
         web3_account, web3_token = map(Web3.to_checksum_address, (account, token))
@@ -327,8 +328,8 @@ class Rows:
         ]
 
     def _calls(self) -> list[Row]:
-        token, sender = text(self._tokens.token), text(ALICE.address)
-        data = text(call_data("transfer(address,uint256)", BOB.address, 1))
+        token, sender = to_hex(self._tokens.token), to_hex(ALICE.address)
+        data = to_hex(call_data("transfer(address,uint256)", BOB.address, 1))
         call = {"from": sender, "to": token, "data": data}
         web3_call = {
             "from": Web3.to_checksum_address(sender),
@@ -414,7 +415,7 @@ class Rows:
 
     def _log_filter(self) -> dict[str, Any]:
         return {
-            "address": text(self._tokens.token),
+            "address": to_hex(self._tokens.token),
             "fromBlock": "0x2",
             "toBlock": hex(_NUMBER),
         }

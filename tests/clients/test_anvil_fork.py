@@ -10,8 +10,9 @@ import pytest
 from web3 import Web3
 from web3.providers import HTTPProvider
 
+from evm.hexadecimal import to_hex
 from tests.clients.programs import ANVIL
-from tests.clients.token_chain import ALICE, BOB, FIRST, TOKEN_ABI, TokenChain, text
+from tests.clients.token_chain import ALICE, BOB, FIRST, TOKEN_ABI, TokenChain
 from tests.live.nodes import Node
 
 A, B = (Web3.to_checksum_address(signer.address) for signer in (ALICE, BOB))
@@ -91,10 +92,10 @@ def test_traces_of_the_chain_are_passed_on(
     block = tokens.blocks[-2]  # anvil answers requests for the newest block itself
     transaction = block.transactions[0]
     found = anvil.call(
-        "debug_traceTransaction", text(transaction.hash), {"tracer": "callTracer"}
+        "debug_traceTransaction", to_hex(transaction.hash), {"tracer": "callTracer"}
     )
-    assert found["to"] == text(tokens.token)
+    assert found["to"] == to_hex(tokens.token)
     entries = anvil.call("trace_block", hex(block.header.number))
     assert [entry["transactionHash"] for entry in entries] == [
-        text(each.hash) for each in block.transactions
+        to_hex(each.hash) for each in block.transactions
     ]

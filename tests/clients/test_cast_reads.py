@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from evm.hexadecimal import to_hex
 from samples.contracts import contract
 from tests.clients.programs import Cast
 from tests.clients.token_chain import (
@@ -17,10 +18,9 @@ from tests.clients.token_chain import (
     WEI_PER_TOKEN,
     TokenChain,
     balance_slot,
-    text,
 )
 
-A, B = text(ALICE.address), text(BOB.address)
+A, B = to_hex(ALICE.address), to_hex(BOB.address)
 BALANCE_OF = "balanceOf(address)(uint256)"
 TRANSFER = "transfer(address,uint256)"
 
@@ -29,7 +29,7 @@ def test_accounts_are_read_after_blocks(
     cast: Cast, tokens: TokenChain, tokens_url: str
 ) -> None:
     slot = f"0x{balance_slot(BOB.address):064x}"
-    token = text(tokens.token)
+    token = to_hex(tokens.token)
     for number in (FIRST, 9, tokens.head):
         held = tokens.balance(number)
         balance = cast.command(tokens_url, "balance", B, "--block", number)
@@ -38,13 +38,13 @@ def test_accounts_are_read_after_blocks(
         assert int(nonce) == 2 + 3 * (number - 1)
         word = cast.command(tokens_url, "storage", token, slot, "--block", number)
         assert int(word, 16) == held
-    assert cast.command(tokens_url, "code", token) == text(contract("token").runtime)
+    assert cast.command(tokens_url, "code", token) == to_hex(contract("token").runtime)
 
 
 def test_contract_is_called_and_estimated(
     cast: Cast, tokens: TokenChain, tokens_url: str
 ) -> None:
-    token = text(tokens.token)
+    token = to_hex(tokens.token)
     for number in (1, 9, tokens.head):
         printed = cast.command(
             tokens_url, "call", "--block", number, token, BALANCE_OF, B
@@ -67,7 +67,7 @@ def test_logs_are_found_by_their_arguments(
 ) -> None:
     event = "Transfer(address indexed,address indexed,uint256)"
     blocks = ["--from-block", "2", "--to-block", "latest"]
-    contract_only = ["--address", text(tokens.token)]
+    contract_only = ["--address", to_hex(tokens.token)]
     found = json.loads(
         cast.command(tokens_url, "logs", "--json", *blocks, *contract_only, event, A)
     )
@@ -84,7 +84,7 @@ def test_storage_is_proven(cast: Cast, tokens: TokenChain, tokens_url: str) -> N
     slot = f"0x{balance_slot(BOB.address):064x}"
     for number in (9, tokens.head):
         printed = cast.command(
-            *(tokens_url, "proof", text(tokens.token), slot, "--block", number)
+            *(tokens_url, "proof", to_hex(tokens.token), slot, "--block", number)
         )
         (proof,) = json.loads(printed)["storageProof"]
         assert int(proof["value"], 16) == tokens.balance(number)
@@ -95,7 +95,7 @@ def test_blocks_and_fees_are_read(
 ) -> None:
     head = tokens.blocks[-1].header
     found = json.loads(cast.command(tokens_url, "block", "latest", "--json"))
-    assert found["hash"] == text(head.hash)
+    assert found["hash"] == to_hex(head.hash)
     assert int(found["stateRoot"], 16) == int.from_bytes(head.state_root)
     assert head.base_fee_per_gas is not None
     assert int(cast.command(tokens_url, "base-fee")) == head.base_fee_per_gas
@@ -114,7 +114,7 @@ def test_transactions_are_executed_again(
             transaction = tokens.blocks[number - 1].transactions[index]
             printed: Any = cast.command(
                 *(tokens_url, "run", *options, "--evm-version", "prague"),
-                text(transaction.hash),
+                to_hex(transaction.hash),
             )
             assert "Transaction successfully executed." in printed
             used = re.search(r"Gas used: (\d+)", printed)

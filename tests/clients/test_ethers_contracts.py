@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from abi.encoding import call_data
+from evm.hexadecimal import to_hex
 from tests.clients.programs import Ethers
 from tests.clients.token_chain import (
     ALICE,
@@ -16,10 +17,9 @@ from tests.clients.token_chain import (
     WEI_PER_TOKEN,
     TokenChain,
     balance_slot,
-    text,
 )
 
-A, B, C = (text(signer.address) for signer in (ALICE, BOB, CAROL))
+A, B, C = (to_hex(signer.address) for signer in (ALICE, BOB, CAROL))
 
 
 def integer(value: int) -> str:
@@ -29,7 +29,7 @@ def integer(value: int) -> str:
 
 def contract_call(tokens: TokenChain, path: str, *arguments: Any) -> list[Any]:
     """Return an action of ethers.mjs that calls the token."""
-    return ["contract", text(tokens.token), TOKEN_ABI, path, *arguments]
+    return ["contract", to_hex(tokens.token), TOKEN_ABI, path, *arguments]
 
 
 def test_contract_is_read_after_every_block(
@@ -67,7 +67,7 @@ def test_contract_is_called_without_a_transaction(
 def test_events_are_queried_by_their_arguments(
     ethers: Ethers, tokens: TokenChain, tokens_url: str
 ) -> None:
-    query = ["queryFilter", text(tokens.token), TOKEN_ABI, "Transfer"]
+    query = ["queryFilter", to_hex(tokens.token), TOKEN_ABI, "Transfer"]
     found = ethers.act(tokens_url, *query, [None, B], 0, "latest")
     numbers = range(FIRST, tokens.head + 1)
     assert [each["blockNumber"] for each in found] == list(numbers)
@@ -84,9 +84,9 @@ def test_accounts_are_read(ethers: Ethers, tokens: TokenChain, tokens_url: str) 
     assert balance == integer(WEI_PER_TOKEN * held)
     assert ethers.act(tokens_url, "getTransactionCount", A, 7) == 2 + 3 * 6
     slot = integer(balance_slot(BOB.address))
-    word = ethers.act(tokens_url, "getStorage", text(tokens.token), slot, 7)
+    word = ethers.act(tokens_url, "getStorage", to_hex(tokens.token), slot, 7)
     assert int(word, 16) == held
-    assert ethers.act(tokens_url, "getCode", text(tokens.token), 0) == "0x"
+    assert ethers.act(tokens_url, "getCode", to_hex(tokens.token), 0) == "0x"
 
 
 def test_fees_and_gas_are_estimated(
@@ -101,8 +101,8 @@ def test_fees_and_gas_are_estimated(
         "maxPriorityFeePerGas": 10**9,
     }
     number = tokens.head
-    data = text(call_data("transfer(address,uint256)", BOB.address, number))
-    call = {"from": A, "to": text(tokens.token), "data": data}
+    data = to_hex(call_data("transfer(address,uint256)", BOB.address, number))
+    call = {"from": A, "to": to_hex(tokens.token), "data": data}
     used = tokens.gas_used(number)
     assert used <= int(ethers.act(tokens_url, "estimateGas", call)[:-1]) <= used * 1.02
     assert int(ethers.act(tokens_url, "call", call), 16) == 1

@@ -16,13 +16,13 @@ from web3 import AsyncWeb3, Web3
 from web3.providers import AsyncHTTPProvider
 from web3.types import RPCEndpoint
 
+from evm.hexadecimal import to_hex
 from tests.clients.token_chain import (
     BOB,
     FIRST,
     SUPPLY,
     TokenChain,
     balance_slot,
-    text,
 )
 
 CONCURRENT = 100
@@ -92,11 +92,11 @@ async def extract_chunk(w3: AsyncWeb3[Any], tokens: TokenChain, first: int) -> N
     assert values == [SUPPLY if n < FIRST else n for n in numbers]
     slot = f"0x{balance_slot(BOB.address):064x}"
     for block, entries, found in zip(expected, traces, replays, strict=True):
-        hashes = [text(each.hash) for each in block.transactions]
+        hashes = [to_hex(each.hash) for each in block.transactions]
         assert [entry["transactionHash"] for entry in entries] == hashes
         assert [each["transactionHash"] for each in found] == hashes
         if block.header.number >= FIRST:
-            changed = found[0]["stateDiff"][text(tokens.token)]["storage"][slot]
+            changed = found[0]["stateDiff"][to_hex(tokens.token)]["storage"][slot]
             (change,) = changed.values()
             after = change["to"] if isinstance(change, dict) else change
             assert int(after, 16) == tokens.balance(block.header.number)

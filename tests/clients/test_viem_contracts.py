@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from abi.encoding import call_data
+from evm.hexadecimal import to_hex
 from tests.clients.conftest import require_npm
 from tests.clients.programs import FOLDER, SECONDS, Viem
 from tests.clients.token_chain import (
@@ -24,13 +25,12 @@ from tests.clients.token_chain import (
     WEI_PER_TOKEN,
     TokenChain,
     balance_slot,
-    text,
 )
 from tests.support import web
 from tests.support.live import request
 from tests.support.waiting import wait_until
 
-A, B, C = (text(signer.address) for signer in (ALICE, BOB, CAROL))
+A, B, C = (to_hex(signer.address) for signer in (ALICE, BOB, CAROL))
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def integer(value: int) -> str:
 def token_call(tokens: TokenChain, name: str, *args: Any, **more: Any) -> Any:
     """Return viem's parameters of a call of the token."""
     called = {"abi": TOKEN_ABI, "functionName": name, "args": list(args)}
-    return {"address": text(tokens.token), **called, **more}
+    return {"address": to_hex(tokens.token), **called, **more}
 
 
 def test_contract_is_read_after_every_block(
@@ -80,7 +80,7 @@ def test_multicall_reads_many_balances(
     (multicall,) = tokens.others
     place: Any = {"deployless": True}
     if is_deployed:
-        place = {"multicallAddress": text(multicall)}
+        place = {"multicallAddress": to_hex(multicall)}
     holders = [A, B, *(f"0x{number:040x}" for number in range(1, 59))]
     contracts = [token_call(tokens, "balanceOf", holder) for holder in holders]
     held = tokens.balance(10)
@@ -102,8 +102,8 @@ def test_multicall_tells_which_call_fails(
 ) -> None:
     (multicall,) = tokens.others
     good = token_call(tokens, "totalSupply")
-    bad = {**good, "address": text(tokens.vault)}
-    asked = {"contracts": [good, bad, good], "multicallAddress": text(multicall)}
+    bad = {**good, "address": to_hex(tokens.vault)}
+    asked = {"contracts": [good, bad, good], "multicallAddress": to_hex(multicall)}
     found = viem.act(tokens_url, "multicall", asked)
     assert [each["status"] for each in found] == ["success", "failure", "success"]
 
@@ -121,7 +121,7 @@ def test_accounts_are_read_after_every_block(
         actions += [
             ["getBalance", {"address": B, **after}],
             ["getTransactionCount", {"address": A, **after}],
-            ["getStorageAt", {"address": text(tokens.token), "slot": slot, **after}],
+            ["getStorageAt", {"address": to_hex(tokens.token), "slot": slot, **after}],
         ]
         expected += [
             integer(WEI_PER_TOKEN * held),
@@ -131,7 +131,7 @@ def test_accounts_are_read_after_every_block(
     assert viem.order(tokens_url, actions, batch=True) == [
         {"result": each} for each in expected
     ]
-    asked = {"address": text(tokens.token), "storageKeys": [slot]}
+    asked = {"address": to_hex(tokens.token), "storageKeys": [slot]}
     proof = viem.act(tokens_url, "getProof", {**asked, "blockNumber": integer(9)})
     assert proof["storageProof"][0]["value"] == integer(tokens.balance(9))
 
@@ -140,7 +140,7 @@ def test_logs_are_found_by_their_arguments(
     viem: Viem, tokens: TokenChain, tokens_url: str
 ) -> None:
     asked: Any = {
-        "address": text(tokens.token),
+        "address": to_hex(tokens.token),
         "event": TRANSFER_EVENT,
         "args": {"to": B},
         "fromBlock": integer(0),
@@ -152,7 +152,7 @@ def test_logs_are_found_by_their_arguments(
     some = viem.act(tokens_url, "getLogs", {**asked, "toBlock": integer(5)})
     assert some == found[: 5 - FIRST + 1]
     of_contract = {
-        "address": text(tokens.token),
+        "address": to_hex(tokens.token),
         "abi": TOKEN_ABI,
         "eventName": "Transfer",
         "args": {"to": [B, C]},
@@ -170,7 +170,7 @@ def test_contract_is_simulated(viem: Viem, tokens: TokenChain, tokens_url: str) 
     (refused,) = viem.order(tokens_url, [["simulateContract", {**asked, "account": C}]])
     assert "insufficient balance" in refused["error"]["message"]
     override = {
-        "address": text(tokens.token),
+        "address": to_hex(tokens.token),
         "stateDiff": [
             {"slot": f"0x{balance_slot(CAROL.address):064x}", "value": f"0x{5:064x}"}
         ],
@@ -185,8 +185,8 @@ def test_gas_and_fees_are_estimated(
     number = tokens.head
     used = tokens.gas_used(number)
     asked = token_call(tokens, "transfer", B, integer(number), account=A)
-    data = text(call_data("transfer(address,uint256)", BOB.address, number))
-    of_call = {"account": A, "to": text(tokens.token), "data": data}
+    data = to_hex(call_data("transfer(address,uint256)", BOB.address, number))
+    of_call = {"account": A, "to": to_hex(tokens.token), "data": data}
     for action in (["estimateContractGas", asked], ["estimateGas", of_call]):
         estimated = int(viem.act(tokens_url, *action)[:-1])
         assert used <= estimated <= used * 1.02
@@ -204,7 +204,7 @@ def test_gas_and_fees_are_estimated(
         integer(block.header.base_fee_per_gas or 0) for block in tokens.blocks[-4:]
     ]
     found = viem.act(tokens_url, "createAccessList", of_call)
-    assert [each["address"] for each in found["accessList"]] == [text(tokens.token)]
+    assert [each["address"] for each in found["accessList"]] == [to_hex(tokens.token)]
 
 
 def test_transaction_is_prepared(
@@ -220,9 +220,9 @@ def test_transaction_is_prepared(
 def test_blocks_and_calls_are_simulated(
     viem: Viem, tokens: TokenChain, tokens_url: str
 ) -> None:
-    address = text(tokens.token)
-    transfer = text(call_data("transfer(address,uint256)", CAROL.address, 5))
-    read = text(call_data("balanceOf(address)", CAROL.address))
+    address = to_hex(tokens.token)
+    transfer = to_hex(call_data("transfer(address,uint256)", CAROL.address, 5))
+    read = to_hex(call_data("balanceOf(address)", CAROL.address))
     calls = [
         {"account": A, "to": address, "data": transfer},
         {"account": B, "to": address, "data": read},
@@ -256,7 +256,7 @@ def test_blocks_and_events_are_watched(tokens: TokenChain, tokens_url: str) -> N
         lambda: int(web.post(tokens_url, json=head).json()["result"], 16) == tokens.head
     )
     process = subprocess.Popen(
-        ["node", "watch.mjs", tokens_url, text(tokens.token)],
+        ["node", "watch.mjs", tokens_url, to_hex(tokens.token)],
         cwd=FOLDER,
         stdout=subprocess.PIPE,
         text=True,

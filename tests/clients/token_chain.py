@@ -15,7 +15,7 @@ from abi.encoding import call_data, mapping_slot
 from evm.blocks import Block
 from samples.builder import ChainBuilder
 from samples.contracts import contract
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer
 from tests.support import chains, copies
 
@@ -28,11 +28,7 @@ WEI_PER_TOKEN = 10
 
 ALICE, BOB, CAROL = Signer("alice"), Signer("bob"), Signer("carol")
 
-GENESIS = make_genesis(
-    chain_id=CHAIN_ID,
-    first_blocks=from_genesis("prague"),
-    alloc={"0x" + ALICE.address.hex(): {"balance": hex(10**21)}},
-)
+GENESIS = fork_genesis("prague", ALICE, chain_id=CHAIN_ID)
 
 TOKEN_ABI: list[dict[str, Any]] = [
     {
@@ -128,11 +124,6 @@ class TokenChain:
         put = call_data("put(uint256,uint256)", number, number)
         self.builder.send(ALICE, self.vault, put)
         return self.builder.block()
-
-
-def text(value: bytes) -> str:
-    """Return bytes as `0x…`."""
-    return "0x" + value.hex()
 
 
 def balance_slot(owner: Address) -> int:

@@ -9,6 +9,7 @@ import pytest
 from eth._utils.address import generate_contract_address
 
 from evm.blocks import Block
+from evm.hexadecimal import to_hex
 from evm.receipts import Log, Receipt
 from evm.trie import ordered_root
 from tests.support import chains, execution_apis
@@ -31,12 +32,8 @@ def blocks() -> list[Block]:
 def receipts(api: Api, blocks: list[Block]) -> list[list[dict[str, Any]]]:
     """Return the receipts of each block."""
     return api.results(
-        ("eth_getBlockReceipts", text(block.header.hash)) for block in blocks
+        ("eth_getBlockReceipts", to_hex(block.header.hash)) for block in blocks
     )
-
-
-def text(value: bytes) -> str:
-    return "0x" + value.hex()
 
 
 def decoded(document: dict[str, Any]) -> Receipt:
@@ -82,7 +79,7 @@ def test_receipts_have_the_root_that_the_header_promises(blocks, receipts) -> No
 def test_receipt_says_of_its_transaction_what_the_transaction_says(
     api: Api, blocks, receipts
 ) -> None:
-    hashes = [text(t.hash) for block in blocks for t in block.transactions]
+    hashes = [to_hex(t.hash) for block in blocks for t in block.transactions]
     alone = api.results(("eth_getTransactionReceipt", each) for each in hashes)
     assert alone == [document for documents in receipts for document in documents]
     sent = api.results(("eth_getTransactionByHash", each) for each in hashes)
@@ -96,7 +93,7 @@ def test_receipt_says_of_its_transaction_what_the_transaction_says(
         if transaction["to"] is None:
             sender = bytes.fromhex(transaction["from"][2:])
             made = generate_contract_address(sender, int(transaction["nonce"], 16))
-            assert document["contractAddress"] == text(made)
+            assert document["contractAddress"] == to_hex(made)
         else:
             assert document["contractAddress"] is None
 
@@ -120,8 +117,8 @@ def test_transaction_is_the_same_by_its_hash_and_by_its_place(
     api: Api, blocks: list[Block]
 ) -> None:
     for block in blocks[-20:]:
-        number, name = hex(block.header.number), text(block.header.hash)
-        hashes = [text(transaction.hash) for transaction in block.transactions]
+        number, name = hex(block.header.number), to_hex(block.header.hash)
+        hashes = [to_hex(transaction.hash) for transaction in block.transactions]
         by_hash = api.results(("eth_getTransactionByHash", each) for each in hashes)
         by_number, by_block = (
             api.results((method, where, hex(i)) for i in range(len(hashes)))

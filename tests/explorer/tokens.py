@@ -6,6 +6,7 @@ from eth_abi import encode
 
 from abi.definitions import parse_definition
 from evm.blocks import Block
+from evm.hexadecimal import to_hex
 from samples.assembler import assemble
 from samples.builder import ChainBuilder
 from samples.signers import Signer
@@ -93,11 +94,7 @@ def call(line: str, *arguments: object) -> bytes:
 
 
 def payment(amount: int) -> bytes:
-    return call("function transfer(address to, uint256 amount)", hexed(BOB), amount)
-
-
-def hexed(address: bytes) -> str:
-    return f"0x{address.hex()}"
+    return call("function transfer(address to, uint256 amount)", to_hex(BOB), amount)
 
 
 def blocks() -> list[Block]:
@@ -109,7 +106,7 @@ def blocks() -> list[Block]:
     word = bytes.fromhex
     sent: list[tuple[bytes, bytes]] = [
         (COIN, payment(25 * 10**18)),
-        (ART, call(gift, hexed(ALICE.address), hexed(BOB), 4711)),
+        (ART, call(gift, to_hex(ALICE.address), to_hex(BOB), 4711)),
         (GAMES, word(topic(BATCH)[2:]) + bytes(12) + BOB + batch),
         (FORGER, word(topic(TRANSFER)[2:]) + b"\xff" * 5),
         (COIN, payment(1)[:4] + b"\xff" * 64),
@@ -118,7 +115,7 @@ def blocks() -> list[Block]:
     ]
     for to, data in sent:
         builder.send(ALICE, to, data, gas=200_000, **price)
-    calls = [(hexed(OTHERS), True, payment(9)), (hexed(OTHERS), True, b"")]
+    calls = [(to_hex(OTHERS), True, payment(9)), (to_hex(OTHERS), True, b"")]
     builder.send(CAROL, OTHERS, call(AGGREGATE, calls), gas=200_000, **price)
     builder.block()
     for number in range(60):

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from tests.live.programs import ANVIL
 from tests.support.ports import free_port
 from tests.support.waiting import wait_until
@@ -208,8 +208,6 @@ class Anvil(Node):
 
     def genesis(self) -> dict[str, Any]:
         """Return genesis.json."""
-        genesis = make_genesis(
-            chain_id=self.CHAIN_ID, first_blocks=from_genesis("cancun"), alloc={}
-        )
+        genesis = fork_genesis("cancun", chain_id=self.CHAIN_ID)
         changed = {"alloc": {}, "baseFeePerGas": "0x0", "difficulty": "0x0"}
         return {**genesis, **changed, "timestamp": hex(_GENESIS_TIME)}

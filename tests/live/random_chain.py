@@ -9,8 +9,8 @@ from typing import Any
 from eth_typing import Address
 
 from evm.blocks import decode_block
+from evm.hexadecimal import to_hex
 from tests.golden.geth import Geth, exported, running_geth
-from tests.support.random_arguments import text
 from tests.support.random_blocks import (
     FIRST_OF_AMSTERDAM,
     GAS_LIMIT,
@@ -42,7 +42,7 @@ class Building:
         """
         while True:
             made = [
-                text(network_form(each)) for each in self._maker.transactions(place)
+                to_hex(network_form(each)) for each in self._maker.transactions(place)
             ]
             attributes = _payload_attributes(place, self._maker.attributes(place))
             answer = self._geth.call("testing_commitBlockV1", [attributes, made, None])
@@ -51,11 +51,13 @@ class Building:
             self.refused.append(answer["error"]["message"])
         found = _result(self._geth, "debug_getRawBlock", "latest")
         raw = bytes.fromhex(found[2:])
-        assert text(decode_block(raw).header.hash) == answer["result"]
+        assert to_hex(decode_block(raw).header.hash) == answer["result"]
         return raw
 
     def _nonce(self, address: Address) -> int:
-        found = _result(self._geth, "eth_getTransactionCount", text(address), "latest")
+        found = _result(
+            self._geth, "eth_getTransactionCount", to_hex(address), "latest"
+        )
         return int(found, 16)
 
 
@@ -92,18 +94,18 @@ def _result(geth: Geth, method: str, *params: Any) -> Any:
 def _payload_attributes(place: int, given: Attributes) -> dict[str, Any]:
     made: dict[str, Any] = {
         "timestamp": hex(given.timestamp),
-        "prevRandao": text(given.mix_hash),
-        "suggestedFeeRecipient": text(given.coinbase),
+        "prevRandao": to_hex(given.mix_hash),
+        "suggestedFeeRecipient": to_hex(given.coinbase),
         "withdrawals": [
             {
                 "index": hex(each.index),
                 "validatorIndex": hex(each.validator_index),
-                "address": text(each.address),
+                "address": to_hex(each.address),
                 "amount": hex(each.amount_gwei),
             }
             for each in given.withdrawals
         ],
-        "parentBeaconBlockRoot": text(given.parent_beacon_root),
+        "parentBeaconBlockRoot": to_hex(given.parent_beacon_root),
     }
     if place >= FIRST_OF_AMSTERDAM:
         made["slotNumber"] = hex(7 * place)

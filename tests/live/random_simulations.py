@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from evm.hexadecimal import to_hex
 from evm.rules.fork import Fork
 from evm.transactions import CREATE_ADDRESS, Transaction
 from tests.support.executed import SENDER
-from tests.support.random_arguments import text, word
+from tests.support.random_arguments import word
 from tests.support.random_calls import (
     CONTRACTS,
     OTHERS,
@@ -48,11 +49,11 @@ class RandomPayloads:
         overrides: dict[str, Any] = {}
         for name, value in (
             ("gasLimit", hex(choose.choice([2_000_000, 60_000_000]))),
-            ("feeRecipient", text(choose.choice(CONTRACTS + OTHERS))),
-            ("prevRandao", text(choose.randbytes(32))),
+            ("feeRecipient", to_hex(choose.choice(CONTRACTS + OTHERS))),
+            ("prevRandao", to_hex(choose.randbytes(32))),
             ("baseFeePerGas", hex(choose.choice([0, 7, 10**9]))),
             ("blobBaseFee", hex(choose.choice([0, 1, 5]))),
-            ("beaconRoot", text(choose.randbytes(32))),
+            ("beaconRoot", to_hex(choose.randbytes(32))),
         ):
             if self._is_rare():
                 overrides[name] = value
@@ -70,7 +71,7 @@ class RandomPayloads:
         return {
             "index": "0x1",
             "validatorIndex": "0x2",
-            "address": text(choose.choice(CONTRACTS + OTHERS)),
+            "address": to_hex(choose.choice(CONTRACTS + OTHERS)),
             "amount": hex(choose.choice([0, 3])),
         }
 
@@ -83,26 +84,26 @@ class RandomPayloads:
             if not is_first and not self._is_rare():
                 continue
             member = choose.choice(["state", "stateDiff"])
-            found[text(address)] = {
+            found[to_hex(address)] = {
                 "balance": hex(account.balance),
                 "nonce": hex(account.nonce),
-                "code": text(account.code),
+                "code": to_hex(account.code),
                 member: {word(slot): word(v) for slot, v in account.storage.items()},
             }
         if is_first:
-            found[text(SENDER)] = {"balance": hex(10**20)}
+            found[to_hex(SENDER)] = {"balance": hex(10**20)}
         if self._is_rare():
-            moved = {"movePrecompileToAddress": text(_MOVED)}
-            found[text(choose.choice(_PRECOMPILES))] = moved
+            moved = {"movePrecompileToAddress": to_hex(_MOVED)}
+            found[to_hex(choose.choice(_PRECOMPILES))] = moved
         return found
 
     def _call(self) -> dict[str, Any]:
         choose = self._choose
         transaction = random_transaction(choose, self._fork, 0)
         call: dict[str, Any] = {
-            "from": text(SENDER),
+            "from": to_hex(SENDER),
             "value": hex(transaction.value),
-            "input": text(transaction.data),
+            "input": to_hex(transaction.data),
             **_receiver(transaction),
         }
         if choose.random() < 0.7:
@@ -111,13 +112,16 @@ class RandomPayloads:
             ("gasPrice", hex(choose.choice([0, 10**9]))),
             ("maxFeePerGas", hex(choose.choice([0, 10**9]))),
             ("nonce", hex(choose.randrange(3))),
-            ("accessList", [{"address": text(CONTRACTS[0]), "storageKeys": [word(1)]}]),
-            ("from", text(choose.choice(CONTRACTS))),
+            (
+                "accessList",
+                [{"address": to_hex(CONTRACTS[0]), "storageKeys": [word(1)]}],
+            ),
+            ("from", to_hex(choose.choice(CONTRACTS))),
         ):
             if self._is_rare():
                 call[name] = value
         if "to" in call and self._is_rare():
-            call["blobVersionedHashes"] = [text(b"\x01" + choose.randbytes(31))]
+            call["blobVersionedHashes"] = [to_hex(b"\x01" + choose.randbytes(31))]
             call["maxFeePerBlobGas"] = hex(choose.choice([0, 10]))
         return call
 
@@ -126,12 +130,12 @@ def _receiver(transaction: Transaction) -> dict[str, Any]:
     """Return the members that a creation does not have."""
     if transaction.to == CREATE_ADDRESS:
         return {}
-    members: dict[str, Any] = {"to": text(transaction.to)}
+    members: dict[str, Any] = {"to": to_hex(transaction.to)}
     if transaction.authorization_list:
         members["authorizationList"] = [
             {
                 "chainId": hex(each.chain_id),
-                "address": text(each.address),
+                "address": to_hex(each.address),
                 "nonce": hex(each.nonce),
                 "yParity": hex(each.y_parity),
                 "r": hex(each.r),

@@ -14,7 +14,7 @@ from evm.blocks import Block
 from evm.signatures import keccak
 from samples.builder import MINER, ChainBuilder
 from samples.contracts import contract
-from samples.schedules import GENESIS_TIME, from_genesis, make_genesis
+from samples.schedules import GENESIS_TIME, fork_genesis
 from samples.signers import Signer, create_address
 from tests.live.nodes import Anvil
 from tests.live.programs import ANVIL
@@ -22,14 +22,7 @@ from tests.live.traffic import function, words
 
 ALICE, BOB = Signer("alice"), Signer("bob")
 BENEFICIARY = Address(b"\xbe" * 20)
-BALANCE = 10**21
-GENESIS = make_genesis(
-    chain_id=Anvil.CHAIN_ID,
-    first_blocks=from_genesis("cancun"),
-    alloc={
-        f"0x{each.address.hex()}": {"balance": hex(BALANCE)} for each in (ALICE, BOB)
-    },
-)
+GENESIS = fork_genesis("cancun", ALICE, BOB, chain_id=Anvil.CHAIN_ID)
 FAULTS = (
     *("reason", "panic", "custom", "bare", "invalid", "badJump", "underflow"),
     *("overflow", "outOfGas", "beyond", "staticWrite", "nested", "writeAndRevert"),

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from evm.blocks import Block
+from evm.hexadecimal import to_hex
 from samples.builder import ChainBuilder
 from samples.contracts import contract
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer
 from tests.support import chains
 from tests.support.live import Api, live_service
@@ -21,22 +22,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 ALICE, BOB = Signer("alice"), Signer("bob")
 
 
-def text(value: bytes) -> str:
-    return "0x" + value.hex()
-
-
 def genesis() -> dict[str, Any]:
-    return make_genesis(
-        chain_id=7,
-        first_blocks=from_genesis("shanghai"),
-        alloc={text(who.address): {"balance": hex(10**21)} for who in (ALICE, BOB)},
-    )
+    return fork_genesis("shanghai", ALICE, BOB)
 
 
 def follow(api: Api, blocks: Sequence[Block]) -> None:
     """Import blocks in another process, and wait until the service has the last one."""
     chains.import_blocks("net", genesis(), blocks)
-    head = text(blocks[-1].header.hash)
+    head = to_hex(blocks[-1].header.hash)
     wait_until(
         lambda: api.result("eth_getBlockByNumber", "latest", False)["hash"] == head
     )
@@ -44,15 +37,15 @@ def follow(api: Api, blocks: Sequence[Block]) -> None:
 
 def check(api: Api, block: Block, index: int) -> None:
     """Check the position of a transaction and of its receipt."""
-    name = text(block.transactions[index].hash)
+    name = to_hex(block.transactions[index].hash)
     transaction = api.result("eth_getTransactionByHash", name)
     receipt = api.result("eth_getTransactionReceipt", name)
     for found in (transaction, receipt):
-        assert found["blockHash"] == text(block.header.hash)
+        assert found["blockHash"] == to_hex(block.header.hash)
         assert found["blockNumber"] == hex(block.header.number)
         assert found["transactionIndex"] == hex(index)
     assert transaction["hash"] == receipt["transactionHash"] == name
-    receipts = api.result("eth_getBlockReceipts", text(block.header.hash))
+    receipts = api.result("eth_getBlockReceipts", to_hex(block.header.hash))
     assert receipts[index] == receipt
 
 
@@ -71,7 +64,7 @@ def test_transaction_is_answered_from_the_canonical_block() -> None:
     on_right = right.block()
     shared = on_left.transactions[0]
     assert on_right.transactions[1].raw == shared.raw
-    alone = text(on_right.transactions[0].hash)
+    alone = to_hex(on_right.transactions[0].hash)
 
     chains.import_blocks("net", start, left.blocks)
     with live_service() as live, live.api("net") as api:
@@ -81,7 +74,7 @@ def test_transaction_is_answered_from_the_canonical_block() -> None:
         check(api, on_right, 0)
         check(api, on_right, 1)
         # The side block can still be read by its own hash.
-        side = text(on_left.header.hash)
+        side = to_hex(on_left.header.hash)
         (receipt,) = api.result("eth_getBlockReceipts", side)
         assert receipt["blockHash"] == side
         required = {"blockHash": side, "requireCanonical": True}

@@ -11,11 +11,12 @@ import pytest
 
 from evm.blocks import Withdrawal
 from evm.building import next_gas_limit
+from evm.hexadecimal import to_hex
 from evm.signatures import keccak
 from evm.transactions import GAS_PER_BLOB
 from nodeapi.models import PooledTransaction
 from samples.builder import ChainBuilder
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer
 from tests.nodeapi.sending.cases import COMMITMENT, GENERATOR, ONES, network_form
 from tests.support import chains
@@ -26,17 +27,9 @@ BUILD = "testing_buildBlockV1"
 ALICE, BOB, POOR = Signer("alice"), Signer("bob"), Signer("poor")
 
 
-def text(value: bytes) -> str:
-    return "0x" + value.hex()
-
-
 def genesis(fork: str) -> dict[str, Any]:
     """Return a genesis.json with a fork from block 0 on."""
-    return make_genesis(
-        chain_id=1337,
-        first_blocks=from_genesis(fork),
-        alloc={text(each.address): {"balance": hex(10**20)} for each in (ALICE, BOB)},
-    )
+    return fork_genesis(fork, ALICE, BOB, chain_id=1337)
 
 
 GENESIS = genesis("osaka")
@@ -78,9 +71,9 @@ def api(live: Live, slug: str, blocks: ChainBuilder) -> Iterator[Api]:
 def attributes(blocks: ChainBuilder, **changes: Any) -> dict[str, Any]:
     return {
         "timestamp": hex(blocks.head.timestamp + 12),
-        "prevRandao": text(RANDAO),
-        "suggestedFeeRecipient": text(COINBASE),
-        "parentBeaconBlockRoot": text(BEACON),
+        "prevRandao": to_hex(RANDAO),
+        "suggestedFeeRecipient": to_hex(COINBASE),
+        "parentBeaconBlockRoot": to_hex(BEACON),
         "withdrawals": [],
         **changes,
     }
@@ -95,13 +88,13 @@ def test_block_is_the_one_that_a_chain_has_and_can_be_imported(api, slug, blocks
     ]
     withdrawal = {
         **{"index": "0x1", "validatorIndex": "0x2", "amount": "0x3"},
-        "address": text(POOR.address),
+        "address": to_hex(POOR.address),
     }
     found = api.result(
         BUILD,
-        text(parent.hash),
+        to_hex(parent.hash),
         attributes(blocks, withdrawals=[withdrawal]),
-        [text(each.raw) for each in given],
+        [to_hex(each.raw) for each in given],
         "0x6869",
     )
     block = blocks.block(
@@ -114,7 +107,7 @@ def test_block_is_the_one_that_a_chain_has_and_can_be_imported(api, slug, blocks
         parent_beacon_root=BEACON,
     )
     payload = found["executionPayload"]
-    assert payload["blockHash"] == text(block.header.hash)
+    assert payload["blockHash"] == to_hex(block.header.hash)
     assert payload["withdrawals"] == [withdrawal]
     base_fee = block.header.base_fee_per_gas
     tips = [
@@ -139,10 +132,10 @@ def test_block_of_amsterdam_has_the_given_slot_and_its_access_list(live, module_
     with live.api("amsterdam") as api:
         wait_until(lambda: api.send(request("eth_blockNumber")).status_code == 200)
         found = api.result(
-            *(BUILD, text(parent.hash), attributes(builder, **given)),
-            [text(sent.raw)],
+            *(BUILD, to_hex(parent.hash), attributes(builder, **given)),
+            [to_hex(sent.raw)],
         )
-        error = api.error(BUILD, text(parent.hash), attributes(builder), [])
+        error = api.error(BUILD, to_hex(parent.hash), attributes(builder), [])
     assert error == (-32000, "no slot number set post-amsterdam")
     block = builder.block(
         timestamp=parent.timestamp + 12,
@@ -152,7 +145,7 @@ def test_block_of_amsterdam_has_the_given_slot_and_its_access_list(live, module_
         parent_beacon_root=BEACON,
     )
     payload = found["executionPayload"]
-    assert payload["blockHash"] == text(block.header.hash)
+    assert payload["blockHash"] == to_hex(block.header.hash)
     assert payload["slotNumber"] == hex(slot)
     access_list = bytes.fromhex(payload["blockAccessList"][2:])
     assert keccak(access_list) == block.header.block_access_list_hash
@@ -168,11 +161,11 @@ def test_pooled_transactions_are_ordered_by_tip_and_nonce(api, blocks):
     middle = blocks.send(BOB, ALICE.address, **tip(5 * GWEI))
     unpaid = blocks.send(BOB, ALICE.address, **tip(10**6 - 1))
     for each in (high, low, unpaid, middle):
-        api.result("eth_sendRawTransaction", text(each.raw))
+        api.result("eth_sendRawTransaction", to_hex(each.raw))
     for from_pool in ([], [None], [None, "0x"]):
-        given = (text(blocks.head.hash), attributes(blocks), *from_pool)
+        given = (to_hex(blocks.head.hash), attributes(blocks), *from_pool)
         sent = api.result(BUILD, *given)["executionPayload"]["transactions"]
-        assert sent == [text(each.raw) for each in (middle, low, high)]
+        assert sent == [to_hex(each.raw) for each in (middle, low, high)]
 
 
 def blob_transaction(blocks: ChainBuilder, signer: Signer, **changes: Any) -> bytes:
@@ -190,8 +183,8 @@ def test_blobs_of_pooled_transactions_are_in_the_bundle(api, blocks, version):
     parent = blocks.head
     raw = blob_transaction(blocks, ALICE)
     sent = network_form(raw, version, [ONES], [GENERATOR])
-    api.result("eth_sendRawTransaction", text(sent))
-    found = api.result(BUILD, text(parent.hash), attributes(blocks), None)
+    api.result("eth_sendRawTransaction", to_hex(sent))
+    found = api.result(BUILD, to_hex(parent.hash), attributes(blocks), None)
     block = blocks.block(
         timestamp=parent.timestamp + 12,
         coinbase=COINBASE,
@@ -200,40 +193,40 @@ def test_blobs_of_pooled_transactions_are_in_the_bundle(api, blocks, version):
         parent_beacon_root=BEACON,
     )
     payload = found["executionPayload"]
-    assert payload["transactions"] == [text(raw)]
+    assert payload["transactions"] == [to_hex(raw)]
     assert payload["blobGasUsed"] == hex(GAS_PER_BLOB)
-    assert payload["blockHash"] == text(block.header.hash)
+    assert payload["blockHash"] == to_hex(block.header.hash)
     # From Osaka on, there is a proof for each cell, even if the sidecar had one per blob.
     assert found["blobsBundle"] == {
-        "commitments": [text(GENERATOR)],
-        "proofs": [text(COMMITMENT)] * 128,
-        "blobs": [text(ONES)],
+        "commitments": [to_hex(GENERATOR)],
+        "proofs": [to_hex(COMMITMENT)] * 128,
+        "blobs": [to_hex(ONES)],
     }
 
 
 def test_pooled_blob_transactions_of_former_versions_are_left_out(api, blocks):
     raw = blob_transaction(blocks, ALICE)
     sent = network_form(raw, 1, [ONES], [GENERATOR])
-    api.result("eth_sendRawTransaction", text(sent))
+    api.result("eth_sendRawTransaction", to_hex(sent))
     PooledTransaction.objects.update(network_form=b"")
     other = blocks.send(BOB, ALICE.address, value=7)
-    api.result("eth_sendRawTransaction", text(other.raw))
-    found = api.result(BUILD, text(blocks.head.hash), attributes(blocks), None)
-    assert found["executionPayload"]["transactions"] == [text(other.raw)]
+    api.result("eth_sendRawTransaction", to_hex(other.raw))
+    found = api.result(BUILD, to_hex(blocks.head.hash), attributes(blocks), None)
+    assert found["executionPayload"]["transactions"] == [to_hex(other.raw)]
 
 
 def test_blobs_of_given_transactions_are_in_the_bundle_and_limited(api, blocks):
-    parent, limit = text(blocks.head.hash), 9
+    parent, limit = to_hex(blocks.head.hash), 9
     plain = [blob_transaction(blocks, ALICE) for _ in range(limit + 1)]
-    given = [text(network_form(raw, 0, [ONES], [GENERATOR], [ONE])) for raw in plain]
+    given = [to_hex(network_form(raw, 0, [ONES], [GENERATOR], [ONE])) for raw in plain]
     found = api.result(BUILD, parent, attributes(blocks), given[:limit])
-    assert found["executionPayload"]["transactions"] == list(map(text, plain[:limit]))
+    assert found["executionPayload"]["transactions"] == list(map(to_hex, plain[:limit]))
     assert found["executionPayload"]["blobGasUsed"] == hex(limit * GAS_PER_BLOB)
     # The sidecars of given transactions are neither verified nor changed.
-    assert found["blobsBundle"]["proofs"] == [text(ONE)] * limit
+    assert found["blobsBundle"]["proofs"] == [to_hex(ONE)] * limit
     error = api.error(BUILD, parent, attributes(blocks), given)
     assert error == (-32000, "max data blobs reached")
-    error = api.error(BUILD, parent, attributes(blocks), [text(plain[0])])
+    error = api.error(BUILD, parent, attributes(blocks), [to_hex(plain[0])])
     assert error == (-32000, "missing sidecar in blob transaction")
 
 
@@ -245,13 +238,15 @@ def test_blobs_of_given_transactions_are_in_the_bundle_and_limited(api, blocks):
     ],
 )
 def test_impossible_attributes_are_errors(api, blocks, changes, message):
-    error = api.error(BUILD, text(blocks.head.hash), attributes(blocks, **changes), [])
+    error = api.error(
+        BUILD, to_hex(blocks.head.hash), attributes(blocks, **changes), []
+    )
     assert error == (-32000, message.format(parent=blocks.head.timestamp))
 
 
 def test_wrong_arguments_are_errors(api, blocks):
-    parent = text(blocks.head.hash)
-    error = api.error(BUILD, text(blocks.head.parent_hash), attributes(blocks), [])
+    parent = to_hex(blocks.head.hash)
+    error = api.error(BUILD, to_hex(blocks.head.parent_hash), attributes(blocks), [])
     assert error == (-32000, "parentHash is not current head")
     code, message = api.error(BUILD, parent, {}, [])
     assert code == -32602
@@ -261,11 +256,11 @@ def test_wrong_arguments_are_errors(api, blocks):
 
 
 def test_invalid_transaction_is_an_error_with_geths_text(api, blocks):
-    parent, asked = text(blocks.head.hash), attributes(blocks)
+    parent, asked = to_hex(blocks.head.hash), attributes(blocks)
 
     def refusal(signer: Signer, **options: Any) -> str:
         raw = blocks.fork().send(signer, BOB.address, **options).raw
-        code, message = api.error(BUILD, parent, asked, [text(raw)])
+        code, message = api.error(BUILD, parent, asked, [to_hex(raw)])
         assert code == -32000
         return message
 

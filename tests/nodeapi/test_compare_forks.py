@@ -21,7 +21,7 @@ from nodeapi.fork_report.blocks import survey_blocks
 from nodeapi.fork_report.page import report_page
 from nodeapi.fork_report.survey import Change, Effect, Survey
 from samples.builder import ChainBuilder
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer
 from tests.support import chains, copies, sample
 
@@ -139,11 +139,7 @@ LOOP_WITH_MUCH_GAS = bytes.fromhex("5a620f424010600f576001600055005b600f56")
 
 def test_a_try_that_takes_too_long_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nodeapi.fork_report.blocks.TRY_SECONDS", 0.2)
-    genesis = make_genesis(
-        chain_id=7,
-        first_blocks=from_genesis("osaka"),
-        alloc={f"0x{ALICE.address.hex()}": {"balance": hex(10**20)}},
-    )
+    genesis = fork_genesis("osaka", ALICE)
     chain = ChainBuilder(genesis)
     looping = chain.deploy(
         ALICE, bytes.fromhex("6013600c60003960136000f3") + LOOP_WITH_MUCH_GAS

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from evm.hexadecimal import to_hex
 from jsonrpc.dispatch import Limits
 from nodeapi.endpoint.access import is_node_path
 from nodeapi.endpoint.responses import GZIP_MIN_BYTES, respond
@@ -59,11 +60,7 @@ def complaints(caplog):
     return [record for record in caplog.records if record.levelno > logging.INFO]
 
 
-def hexadecimal(value: bytes) -> str:
-    return "0x" + value.hex()
-
-
-BLOCK_HASH = hexadecimal(edge.BLOCK_HASH)
+BLOCK_HASH = to_hex(edge.BLOCK_HASH)
 
 
 def test_call_is_answered_with_the_headers_of_every_answer(client):
@@ -425,7 +422,7 @@ def test_notification_gets_an_empty_body(client):
 
 
 def test_database_that_is_down_makes_the_service_unavailable(client):
-    response = ask(client, "eth_getBlockByHash", hexadecimal(edge.BROKEN_HASH), True)
+    response = ask(client, "eth_getBlockByHash", to_hex(edge.BROKEN_HASH), True)
     assert response.status_code == 503
     assert response.headers["retry-after"] == "1"
     assert response.json()["error"]["message"] == "service temporarily unavailable"
@@ -433,7 +430,7 @@ def test_database_that_is_down_makes_the_service_unavailable(client):
 
 def test_slow_call_is_timed_out(impatient_url):
     with web.Client(base_url=impatient_url) as client:
-        response = ask(client, "eth_getBlockByHash", hexadecimal(edge.SLOW_HASH), True)
+        response = ask(client, "eth_getBlockByHash", to_hex(edge.SLOW_HASH), True)
     assert response.status_code == 200
     assert response.json()["error"] == {"code": -32002, "message": "request timed out"}
 

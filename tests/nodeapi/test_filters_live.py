@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from evm.blocks import Block
+from evm.hexadecimal import to_hex
 from keys.services import set_allowlist
 from nodeapi.filters import changes
 from tests.nodeapi.test_filters import amounts
@@ -24,10 +25,6 @@ from tests.support.waiting import wait_until
 NOT_FOUND = (-32000, "filter not found")
 ROOM = 2000
 """Bytes of a batch's response: the logs of one block."""
-
-
-def text(value: bytes) -> str:
-    return "0x" + value.hex()
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +54,7 @@ class Net(Tokens):
     def follow(self, apis: Sequence[Api], blocks: Sequence[Block]) -> None:
         """Import blocks, and wait until all workers have the last one."""
         chains.import_blocks(self.slug, GENESIS, blocks)
-        self.head = text(blocks[-1].header.hash)
+        self.head = to_hex(blocks[-1].header.hash)
         for api in apis:
             self.wait_for_head(api)
 
@@ -98,7 +95,7 @@ def test_changes_are_reported_once_by_whichever_worker_is_asked(
     live: Live, net: Net
 ) -> None:
     with net.served_twice(live) as (first, second):
-        logs = first.result("eth_newFilter", {"address": text(net.token)})
+        logs = first.result("eth_newFilter", {"address": to_hex(net.token)})
         others = second.result("eth_newFilter", {"address": UNKNOWN_ADDRESS})
         blocks = second.result("eth_newBlockFilter")
         for name in (logs, others, blocks):
@@ -109,7 +106,7 @@ def test_changes_are_reported_once_by_whichever_worker_is_asked(
         assert amounts(found) == [(5, False)] * 4
         span = {"fromBlock": hex(added[0].header.number)}
         assert found == first.result("eth_getLogs", span)
-        hashes = [text(block.header.hash) for block in added]
+        hashes = [to_hex(block.header.hash) for block in added]
         assert first.result("eth_getFilterChanges", blocks) == hashes
         for name in (logs, others, blocks):
             assert first.result("eth_getFilterChanges", name) == []
@@ -133,13 +130,13 @@ def test_reorganisation_reports_removed_logs_and_then_new_ones(
         found = api.result("eth_getFilterChanges", logs)
         assert amounts(found) == [(5, True)] * 4 + [(6, False)] * 6
         assert found[:4] == [{**log, "removed": True} for log in before]
-        hashes = [text(block.header.hash) for block in added]
+        hashes = [to_hex(block.header.hash) for block in added]
         assert api.result("eth_getFilterChanges", blocks) == hashes
 
 
 def test_many_blocks_are_read_through_the_index(live: Live, net: Net) -> None:
     with net.served(live) as api:
-        wanted = {"topics": [None, None, text(bytes(12) + BOB.address)]}
+        wanted = {"topics": [None, None, to_hex(bytes(12) + BOB.address)]}
         name = api.result("eth_newFilter", wanted)
         added = net.grow(net.chain, changes.SINGLE_BLOCKS + 1, amount=7)
         net.follow([api], added)
@@ -207,7 +204,7 @@ def test_filter_belongs_to_its_key_and_network(live: Live, net: Net) -> None:
 
 
 def test_key_with_contracts_filters_these_only(live: Live, net: Net) -> None:
-    secret, address = live.new_key(), text(net.token)
+    secret, address = live.new_key(), to_hex(net.token)
     set_allowlist(api_key=api_key_of(secret), kind="contract", values=[address])
     with net.served(live, secret) as api:
         wait_until(lambda: api.send(request("eth_newFilter", {})).status_code == 403)
@@ -217,7 +214,7 @@ def test_key_with_contracts_filters_these_only(live: Live, net: Net) -> None:
 def test_allowlist_that_has_become_stricter_applies_to_existing_filters(
     live: Live, net: Net
 ) -> None:
-    secret, address = live.new_key(), text(net.token)
+    secret, address = live.new_key(), to_hex(net.token)
     with net.served(live, secret) as api:
         allowed = api.result("eth_newFilter", {"address": address})
         name = api.result("eth_newFilter", {})
@@ -231,14 +228,14 @@ def test_transactions_of_the_local_pool_are_reported(live: Live, net: Net) -> No
     chain = net.chain.fork()
     sent = [chain.send(ALICE, BOB.address, value=value) for value in (1, 2)]
     with net.served_twice(live) as (first, second):
-        assert first.result("eth_sendRawTransaction", text(sent[0].raw))
+        assert first.result("eth_sendRawTransaction", to_hex(sent[0].raw))
         names = second.result("eth_newPendingTransactionFilter")
         objects = first.result("eth_newPendingTransactionFilter", True)
         assert first.result("eth_getFilterChanges", names) == []
-        assert first.result("eth_sendRawTransaction", text(sent[1].raw))
-        assert first.result("eth_getFilterChanges", names) == [text(sent[1].hash)]
+        assert first.result("eth_sendRawTransaction", to_hex(sent[1].raw))
+        assert first.result("eth_getFilterChanges", names) == [to_hex(sent[1].hash)]
         (found,) = second.result("eth_getFilterChanges", objects)
-        assert (found["hash"], found["blockHash"]) == (text(sent[1].hash), None)
+        assert (found["hash"], found["blockHash"]) == (to_hex(sent[1].hash), None)
         assert second.result("eth_getFilterChanges", names) == []
 
 
@@ -262,7 +259,7 @@ def test_events_without_room_in_their_batch_are_left_to_the_next_poll(
             found += answer["result"]
         span = {"fromBlock": hex(added[0].header.number)}
         assert found == api.result("eth_getLogs", span)
-        hashes = [text(block.header.hash) for block in added]
+        hashes = [to_hex(block.header.hash) for block in added]
         assert api.result("eth_getFilterChanges", blocks) == hashes
 
 

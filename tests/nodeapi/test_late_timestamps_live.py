@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 
 from evm.errors import InvalidBlock
+from evm.hexadecimal import to_hex
 from keys.models import User
 from nodeapi.models import Block
 from samples.builder import ChainBuilder
@@ -58,10 +59,6 @@ def live(transactional_db: None) -> Iterator[Live]:
         yield live
 
 
-def text(value: bytes) -> str:
-    return f"0x{value.hex()}"
-
-
 def test_late_blocks_are_imported_and_read_in_every_way(live: Live) -> None:
     chain = build()
     headers = [chain.genesis.header, *(block.header for block in chain.blocks)]
@@ -72,16 +69,16 @@ def test_late_blocks_are_imported_and_read_in_every_way(live: Live) -> None:
     with live.api("late", live.new_key(may_trace=True)) as api:
         for header in headers:
             for full in (False, True):
-                found = api.result("eth_getBlockByHash", text(header.hash), full)
+                found = api.result("eth_getBlockByHash", to_hex(header.hash), full)
                 assert found["timestamp"] == hex(header.timestamp)
         for block in chain.blocks:
             header, (transaction,) = block.header, block.transactions
             slot, when = hex(header.number), hex(header.timestamp)
-            stored = api.result("eth_getStorageAt", text(CLOCK), slot, "latest")
+            stored = api.result("eth_getStorageAt", to_hex(CLOCK), slot, "latest")
             assert int(stored, 16) == header.timestamp
-            receipt = api.result("eth_getTransactionReceipt", text(transaction.hash))
+            receipt = api.result("eth_getTransactionReceipt", to_hex(transaction.hash))
             assert receipt["logs"][0]["blockTimestamp"] == when
-            traced = api.result("debug_traceTransaction", text(transaction.hash), {})
+            traced = api.result("debug_traceTransaction", to_hex(transaction.hash), {})
             after_timestamp = traced["structLogs"][1]
             assert after_timestamp["stack"] == [when]
     ready = web.get(f"{live.base_url}/readyz").json()
@@ -91,7 +88,7 @@ def test_late_blocks_are_imported_and_read_in_every_way(live: Live) -> None:
     client.force_login(User.objects.create_superuser("staff@example.org"))
     for block in chain.blocks:
         header, (transaction,) = block.header, block.transactions
-        for path in (f"block/{text(header.hash)}", f"tx/{text(transaction.hash)}"):
+        for path in (f"block/{to_hex(header.hash)}", f"tx/{to_hex(transaction.hash)}"):
             page = client.get(f"/explore/late/{path}")
             assert page.status_code == 200
             assert f"second {header.timestamp:,}" in page.content.decode()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from samples.builder import ChainBuilder
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer
 from tests.support import alive, chains
 from tests.support.live import Api, Live, live_service
@@ -28,11 +28,7 @@ CODE = bytes.fromhex(
 
 @pytest.fixture(scope="module")
 def live(module_db: None) -> Iterator[Live]:
-    genesis = make_genesis(
-        chain_id=7,
-        first_blocks=from_genesis("shanghai"),
-        alloc={"0x" + ALICE.address.hex(): {"balance": hex(10**21)}},
-    )
+    genesis = fork_genesis("shanghai", ALICE)
     chain = ChainBuilder(genesis)
     chain.send(ALICE, Signer("bob").address, value=1)
     chain.deploy(ALICE, CODE, gas=450_000)

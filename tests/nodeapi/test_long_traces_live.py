@@ -16,7 +16,7 @@ import pytest
 
 from keys.services import get_or_create_customer, issue_key
 from samples.builder import ChainBuilder
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer
 from tests.support import chains
 from tests.support.live import Api, Live, live_service, request
@@ -42,11 +42,7 @@ CODE = bytes.fromhex(
 
 @pytest.fixture(scope="module")
 def live(module_db: None) -> Iterator[Live]:
-    genesis = make_genesis(
-        chain_id=7,
-        first_blocks=from_genesis("shanghai"),
-        alloc={"0x" + ALICE.address.hex(): {"balance": hex(10**21)}},
-    )
+    genesis = fork_genesis("shanghai", ALICE)
     chain = ChainBuilder(genesis)
     chain.deploy(ALICE, CODE, gas=GAS)
     chain.block()

@@ -8,6 +8,7 @@ import pytest
 
 from evm.blocks import Block
 from evm.chain_config import ChainConfig
+from evm.hexadecimal import to_hex
 from evm.rules.forks import FORKS
 from evm.transactions import LEGACY
 from keys.services import set_allowlist
@@ -20,7 +21,6 @@ from tests.nodeapi.test_traces_live import (
     TRACERS,
     UNKNOWN,
     hash_of,
-    hexadecimal,
     name_of,
 )
 from tests.support import sample
@@ -53,7 +53,7 @@ def fork_of(block: Block) -> str:
 def transfers(api: Api) -> list[str]:
     """Return the hashes of legacy transactions that only transfer ether."""
     names = [
-        hexadecimal(each.hash)
+        to_hex(each.hash)
         for block in BLOCKS
         for each in block.transactions
         if each.type == LEGACY and each.value and not each.data
@@ -102,7 +102,7 @@ def test_every_fork_has_a_name(api: Api, transfers: list[str]) -> None:
 
 
 def test_an_unknown_fork_is_an_error_that_lists_the_known_ones(api: Api) -> None:
-    call, name = {"to": CONTRACT}, hexadecimal(BUSIEST.transactions[0].hash)
+    call, name = {"to": CONTRACT}, to_hex(BUSIEST.transactions[0].hash)
     calls: list[tuple[Any, ...]] = [
         ("debug_traceTransaction", name, {"fork": "atlantis"}),
         ("debug_traceCall", call, "latest", {"fork": "atlantis"}),
@@ -128,7 +128,7 @@ def test_a_transaction_that_the_fork_does_not_allow_has_geths_error(api: Api) ->
     failed = 0
     for block in BLOCKS:
         for transaction in block.transactions:
-            name = hexadecimal(transaction.hash)
+            name = to_hex(transaction.hash)
             if transaction.type == 4:
                 assert api.error(
                     "debug_traceTransaction", name, {**CALL_TRACER, "fork": "cancun"}
@@ -209,7 +209,7 @@ def test_simulated_blocks_have_forks_of_their_own(api: Api) -> None:
 
 def test_traces_by_another_fork_need_the_entitlement(live: Live) -> None:
     with live.api(key=live.new_key()) as api:
-        name = hexadecimal(BUSIEST.transactions[0].hash)
+        name = to_hex(BUSIEST.transactions[0].hash)
         response = api.send(request("debug_traceTransaction", name, AMSTERDAM))
         assert response.status_code == 403
 
@@ -222,7 +222,7 @@ FORWARD = "0x5f5f5f5f5f73" + CONTRACT[2:] + "5af15f5260205ff3"
 
 def test_a_compared_transaction_is_its_receipt(api: Api) -> None:
     for transaction in BUSIEST.transactions[:12]:
-        name = hexadecimal(transaction.hash)
+        name = to_hex(transaction.hash)
         receipt = api.result("eth_getTransactionReceipt", name)
         found = api.result("portcullis_compareForks", name, None, "osaka")
         assert found["firstDifference"] is None
@@ -263,7 +263,7 @@ def test_a_transaction_that_one_fork_does_not_allow_has_no_status_there(
     (transaction, *_) = [
         each for block in BLOCKS for each in block.transactions if each.type == 4
     ]
-    name = hexadecimal(transaction.hash)
+    name = to_hex(transaction.hash)
     found = api.result("portcullis_compareForks", name, "london", "prague")
     assert found["forkA"] == {
         "fork": "london",
@@ -276,7 +276,7 @@ def test_a_transaction_that_one_fork_does_not_allow_has_no_status_there(
 
 
 def test_comparisons_reject_wrong_arguments(api: Api, live: Live) -> None:
-    name, method = hexadecimal(BUSIEST.transactions[0].hash), "portcullis_compareForks"
+    name, method = to_hex(BUSIEST.transactions[0].hash), "portcullis_compareForks"
     code, message = api.error(method, name, "atlantis")
     assert (code, "unknown fork" in message) == (INVALID_PARAMS, True)
     code, message = api.error(method, name, None, None, "latest")

@@ -9,6 +9,7 @@ import pytest
 import rlp
 from trie import HexaryTrie
 
+from evm.hexadecimal import to_hex
 from evm.signatures import keccak
 from networks.models import Network
 from networks.services import configure_network
@@ -50,10 +51,6 @@ def head_of(slug: str) -> Node:
     return next(n for n in NODES.values() if n.hash == chains.head(slug)[1])
 
 
-def text(value: bytes) -> str:
-    return "0x" + value.hex()
-
-
 def reference_value(root: bytes, key: bytes, proof: list[str]) -> bytes:
     """Return the value that the reference library finds in a proof."""
     nodes = [rlp.decode(bytes.fromhex(node[2:])) for node in proof]
@@ -74,8 +71,8 @@ def check(found: dict[str, Any], node: Node, address: bytes, slots: list[int]) -
         assert (account.nonce, account.balance, values) == (0, 0, [0] * len(slots))
         return
     assert (account.nonce, account.balance) == (stored.nonce, stored.balance)
-    assert found["codeHash"] == text(stored.code_hash)
-    assert found["storageHash"] == text(stored.storage_root or EMPTY_ROOT)
+    assert found["codeHash"] == to_hex(stored.code_hash)
+    assert found["storageHash"] == to_hex(stored.storage_root or EMPTY_ROOT)
     for slot, value, shown in zip(slots, values, found["storageProof"], strict=True):
         assert value == node.state.storage(address, slot)
         if stored.storage_root is None:
@@ -92,9 +89,9 @@ def test_every_account_of_every_block_is_proven(api: Api) -> None:
         calls = [
             (
                 "eth_getProof",
-                text(address),
+                to_hex(address),
                 [hex(slot) for slot in slots],
-                text(node.hash),
+                to_hex(node.hash),
             )
             for address in [*ADDRESSES, ABSENT]
         ]
@@ -106,27 +103,27 @@ def test_every_account_of_every_block_is_proven(api: Api) -> None:
 
 def test_tags_and_numbers_name_the_same_states(api: Api, slug: str) -> None:
     head = head_of(slug)
-    address, keys = text(SLOTS), ["0x0", "0x1"]
-    expected = api.result("eth_getProof", address, keys, text(head.hash))
+    address, keys = to_hex(SLOTS), ["0x0", "0x1"]
+    expected = api.result("eth_getProof", address, keys, to_hex(head.hash))
     for block in ([], ["latest"], ["pending"], [hex(head.number)], [None]):
         assert api.result("eth_getProof", address, keys, *block) == expected
     older = NODES[head.line[-2]]
     found = api.result("eth_getProof", address, keys, hex(older.number))
-    assert found == api.result("eth_getProof", address, keys, text(older.hash))
+    assert found == api.result("eth_getProof", address, keys, to_hex(older.hash))
     check(found, older, SLOTS, [0, 1])
 
 
 def test_many_keys_are_proven_as_well(api: Api, slug: str) -> None:
     head = head_of(slug)
     slots = list(range(1024))
-    found = api.result("eth_getProof", text(SLOTS), [hex(slot) for slot in slots])
+    found = api.result("eth_getProof", to_hex(SLOTS), [hex(slot) for slot in slots])
     check(found, head, SLOTS, slots)
 
 
 def test_keys_are_named_as_geth_names_them(api: Api) -> None:
     word = "0x" + "0" * 63 + "1"
     sent = ["0x00", "0x01", "1", "", word, word[2:], word[:-1], "0X0A", "0x1", None]
-    found = api.result("eth_getProof", text(SLOTS), sent)
+    found = api.result("eth_getProof", to_hex(SLOTS), sent)
     named = [proof["key"] for proof in found["storageProof"]]
     zero = "0x" + "0" * 64
     assert named == [
@@ -137,23 +134,23 @@ def test_keys_are_named_as_geth_names_them(api: Api) -> None:
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ([text(SLOTS)], "missing value for required argument 1"),
+        ([to_hex(SLOTS)], "missing value for required argument 1"),
         (
-            [text(SLOTS), ["0x0"] * 1025, "0x99"],
+            [to_hex(SLOTS), ["0x0"] * 1025, "0x99"],
             "too many storage keys requested (max 1024, got 1025)",
         ),
         (
-            [text(SLOTS), ["0x0", "0x" + "1" * 65], "0x99"],
+            [to_hex(SLOTS), ["0x0", "0x" + "1" * 65], "0x99"],
             'storage key too long (want at most 32 bytes): "0x' + "1" * 65 + '"',
         ),
-        ([text(SLOTS), ["0xzz"], "0x99"], 'invalid hex in storage key: "0xzz"'),
+        ([to_hex(SLOTS), ["0xzz"], "0x99"], 'invalid hex in storage key: "0xzz"'),
         (
-            [text(SLOTS), "0x0"],
+            [to_hex(SLOTS), "0x0"],
             "invalid argument 1: json: cannot unmarshal string into Go value of type "
             "[]string",
         ),
         (
-            [text(SLOTS), [1]],
+            [to_hex(SLOTS), [1]],
             "invalid argument 1: json: cannot unmarshal number into Go value of type "
             "string",
         ),
@@ -166,7 +163,7 @@ def test_malformed_keys_are_refused_before_the_block(
 
 
 def test_unknown_blocks_have_geth_s_errors(api: Api) -> None:
-    params = text(SLOTS), []
+    params = to_hex(SLOTS), []
     assert api.error("eth_getProof", *params, "0x99") == (-32000, "header not found")
     unknown = "0x" + "99" * 32
     expected = -32000, "header for hash not found"
@@ -188,7 +185,7 @@ def test_a_state_before_too_many_changes_is_not_proven(
             lambda _: None,
             lambda: None,
         )
-        arguments: dict[str, Any] = {"address": text(SLOTS), "keys": []}
+        arguments: dict[str, Any] = {"address": to_hex(SLOTS), "keys": []}
         if network.keep_proofs != 0:
             assert proofs.prove(context, arguments)
             return

@@ -13,7 +13,7 @@ from abi.encoding import call_data
 from evm.blocks import Block, encode_block
 from samples.builder import ChainBuilder
 from samples.contracts import contract
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer
 from tests.support import chains
 from tests.support.live import Api, Live, live_service
@@ -26,13 +26,7 @@ NOT_CANONICAL = (-32000, "hash is not currently canonical")
 
 
 def genesis() -> dict[str, Any]:
-    return make_genesis(
-        chain_id=7,
-        first_blocks=from_genesis("shanghai"),
-        alloc={
-            f"0x{who.address.hex()}": {"balance": hex(10**21)} for who in (ALICE, BOB)
-        },
-    )
+    return fork_genesis("shanghai", ALICE, BOB)
 
 
 class Tree:

@@ -9,21 +9,18 @@ import pytest
 
 from abi.encoding import call_data
 from evm.blocks import Block, encode_block
+from evm.hexadecimal import to_hex
 from keys.allowlists import CONTRACT
 from keys.services import set_allowlist
 from samples.builder import ChainBuilder
 from samples.contracts import contract
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer
 from tests.support import chains
 from tests.support.live import Api, api_key_of, live_service, request
 
 ALICE, BOB = Signer("alice"), Signer("bob")
-GENESIS = make_genesis(
-    chain_id=7,
-    first_blocks=from_genesis("osaka"),
-    alloc={f"0x{ALICE.address.hex()}": {"balance": hex(10**21)}},
-)
+GENESIS = fork_genesis("osaka", ALICE)
 LOOP = "0x5b600056"
 
 
@@ -35,10 +32,6 @@ class Served(NamedTuple):
     """With a key for one contract only."""
     canonical: list[Block]
     side: list[Block]
-
-
-def text(value: bytes) -> str:
-    return "0x" + value.hex()
 
 
 def grow(chain: ChainBuilder, slots: bytes, count: int, value: int) -> None:
@@ -63,7 +56,7 @@ def served(module_db: None) -> Iterator[Served]:
     chains.import_blocks("simulated", GENESIS, raw)
     with live_service(env={"NODEAPI_CALL_GAS": "1000000"}) as live, live.api() as api:
         key = live.new_key()
-        contracts = [text(BOB.address)]
+        contracts = [to_hex(BOB.address)]
         set_allowlist(api_key=api_key_of(key), kind=CONTRACT, values=contracts)
         with live.api(key=key) as restricted:
             yield Served(api, restricted, trunk.blocks, side)
@@ -76,21 +69,21 @@ def payload_of(block: Block) -> dict[str, Any]:
     overrides = {
         "time": hex(header.timestamp),
         "gasLimit": hex(header.gas_limit),
-        "feeRecipient": text(header.coinbase),
-        "prevRandao": text(header.mix_hash),
+        "feeRecipient": to_hex(header.coinbase),
+        "prevRandao": to_hex(header.mix_hash),
         "baseFeePerGas": hex(header.base_fee_per_gas),
-        "beaconRoot": text(header.parent_beacon_root),
+        "beaconRoot": to_hex(header.parent_beacon_root),
     }
     calls = [
         {
-            "from": text(transaction.sender),
-            "to": text(transaction.to) if transaction.to else None,
+            "from": to_hex(transaction.sender),
+            "to": to_hex(transaction.to) if transaction.to else None,
             "gas": hex(transaction.gas),
             "maxFeePerGas": hex(transaction.max_fee_per_gas),
             "maxPriorityFeePerGas": hex(transaction.max_priority_fee_per_gas),
             "value": hex(transaction.value),
             "nonce": hex(transaction.nonce),
-            "input": text(transaction.data),
+            "input": to_hex(transaction.data),
         }
         for transaction in block.transactions
     ]
@@ -104,9 +97,9 @@ def check_reproduction(api: Api, block: Block, base: Any) -> None:
     (found,) = api.result("eth_simulateV1", payload_of(block), base)
     header = block.header
     assert found["number"] == hex(header.number)
-    assert found["parentHash"] == text(header.parent_hash)
-    assert found["stateRoot"] == text(header.state_root)
-    assert found["receiptsRoot"] == text(header.receipts_root)
+    assert found["parentHash"] == to_hex(header.parent_hash)
+    assert found["stateRoot"] == to_hex(header.state_root)
+    assert found["receiptsRoot"] == to_hex(header.receipts_root)
     assert found["gasUsed"] == hex(header.gas_used)
     assert [call["status"] for call in found["calls"]] == ["0x1"] * len(
         block.transactions
@@ -120,7 +113,7 @@ def test_blocks_are_reproduced_on_their_parents(served: Served) -> None:
 
 def test_side_blocks_are_reproduced_on_their_parents(served: Served) -> None:
     for block in served.side:
-        base = {"blockHash": text(block.header.parent_hash)}
+        base = {"blockHash": to_hex(block.header.parent_hash)}
         check_reproduction(served.api, block, base)
 
 
@@ -128,7 +121,7 @@ def test_head_is_the_default_base(served: Served) -> None:
     head = served.canonical[-1].header
     (found,) = served.api.result("eth_simulateV1", {"blockStateCalls": [{}]})
     assert (found["parentHash"], found["number"]) == (
-        text(head.hash),
+        to_hex(head.hash),
         hex(head.number + 1),
     )
     assert found["timestamp"] == hex(head.timestamp + 12)
@@ -136,7 +129,7 @@ def test_head_is_the_default_base(served: Served) -> None:
 
 
 def test_full_transactions_have_their_sender(served: Served) -> None:
-    call = {"from": text(BOB.address), "to": text(ALICE.address), "value": "0x1"}
+    call = {"from": to_hex(BOB.address), "to": to_hex(ALICE.address), "value": "0x1"}
     request = {
         "blockStateCalls": [{"calls": [call]}],
         "returnFullTransactions": True,
@@ -144,7 +137,7 @@ def test_full_transactions_have_their_sender(served: Served) -> None:
     }
     (found,) = served.api.result("eth_simulateV1", request)
     ((transaction,), (result,)) = found["transactions"], found["calls"]
-    assert transaction["from"] == text(BOB.address)
+    assert transaction["from"] == to_hex(BOB.address)
     assert transaction["blockHash"] == found["hash"]
     (log,) = result["logs"]
     assert log["transactionHash"] == transaction["hash"]
@@ -152,8 +145,8 @@ def test_full_transactions_have_their_sender(served: Served) -> None:
 
 
 def test_calls_share_the_configured_gas(served: Served) -> None:
-    override = {text(BOB.address): {"code": LOOP}}
-    call = {"from": text(ALICE.address), "to": text(BOB.address)}
+    override = {to_hex(BOB.address): {"code": LOOP}}
+    call = {"from": to_hex(ALICE.address), "to": to_hex(BOB.address)}
     request = {"blockStateCalls": [{"stateOverrides": override, "calls": [call]}]}
     (found,) = served.api.result("eth_simulateV1", request)
     (result,) = found["calls"]
@@ -169,8 +162,8 @@ def test_calls_share_the_configured_gas(served: Served) -> None:
 def test_endless_simulation_is_aborted_and_the_next_one_runs(served: Served) -> None:
     block = {
         "blockOverrides": {"gasLimit": hex(2**63)},
-        "stateOverrides": {text(BOB.address): {"code": LOOP}},
-        "calls": [{"from": text(ALICE.address), "to": text(BOB.address)}],
+        "stateOverrides": {to_hex(BOB.address): {"code": LOOP}},
+        "calls": [{"from": to_hex(ALICE.address), "to": to_hex(BOB.address)}],
     }
     endless = {"blockStateCalls": [block]}
     env = {"NODEAPI_CALL_GAS": "0", "NODEAPI_CALL_TIMEOUT": "0.5"}
@@ -222,7 +215,7 @@ def test_unknown_base_is_refused(served: Served) -> None:
 
 
 def test_contracts_outside_of_the_allowlist_are_refused(served: Served) -> None:
-    allowed, other = ({"to": text(each.address)} for each in (BOB, ALICE))
+    allowed, other = ({"to": to_hex(each.address)} for each in (BOB, ALICE))
     for call, status in ((allowed, 200), (other, 403), ({"input": "0x00"}, 403)):
         payload = {"blockStateCalls": [{"calls": [call]}]}
         response = served.restricted.send(request("eth_simulateV1", payload))

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from evm.blocks import Block
+from evm.hexadecimal import to_hex
 from samples.builder import ChainBuilder
 from samples.contracts import contract
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer
 from tests.support import chains
 from tests.support.live import Api, live_service
@@ -27,35 +28,27 @@ TRACERS: list[dict[str, Any]] = [
 ]
 
 
-def text(value: bytes) -> str:
-    return "0x" + value.hex()
-
-
 def genesis() -> dict[str, Any]:
-    return make_genesis(
-        chain_id=7,
-        first_blocks=from_genesis("shanghai"),
-        alloc={text(who.address): {"balance": hex(10**21)} for who in (ALICE, BOB)},
-    )
+    return fork_genesis("shanghai", ALICE, BOB)
 
 
 def calls(blocks: list[Block]) -> list[tuple[Any, ...]]:
     """Return calls whose answers no reorganisation may change."""
     return [
-        ("debug_traceBlockByHash", text(block.header.hash), options)
+        ("debug_traceBlockByHash", to_hex(block.header.hash), options)
         for block in blocks
         for options in TRACERS
     ]
 
 
 def hashes(block: Block) -> list[str]:
-    return [text(transaction.hash) for transaction in block.transactions]
+    return [to_hex(transaction.hash) for transaction in block.transactions]
 
 
 def check_canonical(api: Api, canonical: list[Block], side: list[Block]) -> None:
     """Compare results by number and by transaction with the canonical branch."""
     for block in canonical:
-        number, name = hex(block.header.number), text(block.header.hash)
+        number, name = hex(block.header.number), to_hex(block.header.hash)
         for options in TRACERS:
             entries = api.result("debug_traceBlockByNumber", number, options)
             assert entries == api.result("debug_traceBlockByHash", name, options)
@@ -76,7 +69,7 @@ def check_canonical(api: Api, canonical: list[Block], side: list[Block]) -> None
 
 def await_head(api: Api, head: Block) -> None:
     """Wait until a worker has received the event of a new head."""
-    name = text(head.header.hash)
+    name = to_hex(head.header.hash)
     latest = ("eth_getBlockByNumber", "latest", False)
     wait_until(lambda: api.result(*latest)["hash"] == name)
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from evm.blocks import Block, decode_block
+from evm.hexadecimal import to_hex
 from evm.rewards import mining_rewards
 from tests.support import sample
 from tests.support.live import Api, request
@@ -88,12 +89,8 @@ def traced(api: Api) -> Callable[[dict[str, Any]], list[Any]]:
     return trace
 
 
-def hexadecimal(value: bytes) -> str:
-    return "0x" + value.hex()
-
-
 def hash_of(block: Block) -> str:
-    return hexadecimal(block.header.hash)
+    return to_hex(block.header.hash)
 
 
 @pytest.mark.parametrize("options", NATIVE, ids=name_of)
@@ -112,7 +109,7 @@ def test_block_has_an_entry_for_each_transaction_by_every_door(
         assert [set(entry) for entry in entries] == [{"txHash", "result"}] * len(
             block.transactions
         )
-        hashes = [hexadecimal(each.hash) for each in block.transactions]
+        hashes = [to_hex(each.hash) for each in block.transactions]
         assert [entry["txHash"] for entry in entries] == hashes
     entries = [entry for entries in by_hash for entry in entries]
     alone = api.results(
@@ -128,7 +125,7 @@ def test_executed_trace_is_the_same_by_every_door(
     entries = traced(options)
     number = hex(BUSIEST.header.number)
     assert api.result("debug_traceBlockByNumber", number, options) == entries
-    hashes = [hexadecimal(each.hash) for each in BUSIEST.transactions]
+    hashes = [to_hex(each.hash) for each in BUSIEST.transactions]
     assert [entry["txHash"] for entry in entries] == hashes
     few = entries[:5]
     alone = api.results(
@@ -172,7 +169,7 @@ def test_flat_traces_of_a_block_are_one_list_with_its_rewards(api: Api) -> None:
         paid = mining_rewards(block.header, block.uncles, config)
         assert rewards == [
             {
-                "author": hexadecimal(reward.author),
+                "author": to_hex(reward.author),
                 "rewardType": "uncle" if reward.is_uncle else "block",
                 "value": hex(reward.value),
             }

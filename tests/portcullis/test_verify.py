@@ -13,6 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evm.blocks import Block, decode_block
+from evm.hexadecimal import to_hex
 from portcullis.verify import (
     UNVERIFIABLE,
     VerificationError,
@@ -57,16 +58,12 @@ def node(module_db: None) -> Iterator[Node]:
         yield Node(live, api)
 
 
-def text(value: bytes) -> str:
-    return "0x" + value.hex()
-
-
 @cache
 def callees() -> list[str]:
     """Return accounts of the sample chain, contracts among them."""
     blocks = [decode_block(raw) for raw in sample.raw_blocks()]
     found = {tx.to for block in blocks for tx in block.transactions if tx.to}
-    return sorted(map(text, found))[:12]
+    return sorted(map(to_hex, found))[:12]
 
 
 def other(value: Any) -> Any:
@@ -89,7 +86,7 @@ def check_tampering(
 
 def test_state_after_each_block_is_verified(node: Node) -> None:
     for block in node.blocks[::12]:
-        name = text(block.header.hash)
+        name = to_hex(block.header.hash)
         for address in callees():
             for method, *params in (
                 ("eth_getBalance", address, name),
@@ -104,7 +101,7 @@ def test_state_after_each_block_is_verified(node: Node) -> None:
 def test_contents_of_each_block_are_verified(node: Node) -> None:
     types = set()
     for block in node.blocks[::3]:
-        name = text(block.header.hash)
+        name = to_hex(block.header.hash)
         receipts = node.verify("eth_getBlockReceipts", [name], block)
         # Each verification of one of its transactions reads the whole block.
         step = 1 + len(block.transactions) // TRANSACTIONS_PER_BLOCK
@@ -113,7 +110,7 @@ def test_contents_of_each_block_are_verified(node: Node) -> None:
             types.add(transaction.type)
             place = [name, hex(index)]
             node.verify("eth_getTransactionByBlockHashAndIndex", place, block)
-            tx_hash = text(transaction.hash)
+            tx_hash = to_hex(transaction.hash)
             node.verify("eth_getTransactionByHash", [tx_hash], block)
             params = [tx_hash]
             assert (
@@ -129,7 +126,7 @@ def test_contents_of_each_block_are_verified(node: Node) -> None:
 
 def test_other_values_of_the_state_are_rejected(node: Node) -> None:
     block = node.blocks[-1]
-    name = text(block.header.hash)
+    name = to_hex(block.header.hash)
     for address in callees():
         for method, *params in (
             ("eth_getBalance", address, name),
@@ -145,8 +142,8 @@ def test_other_values_of_the_state_are_rejected(node: Node) -> None:
 def test_other_members_of_objects_are_rejected(node: Node) -> None:
     for block in node.blocks[::4]:
         for index in range(len(block.transactions)):
-            place = [text(block.header.hash), hex(index)]
-            tx_hash = [text(block.transactions[index].hash)]
+            place = [to_hex(block.header.hash), hex(index)]
+            tx_hash = [to_hex(block.transactions[index].hash)]
             for method, params in (
                 ("eth_getTransactionByBlockHashAndIndex", place),
                 ("eth_getTransactionReceipt", tx_hash),
@@ -164,7 +161,7 @@ def test_other_members_of_objects_are_rejected(node: Node) -> None:
 def test_other_members_of_proofs_are_rejected(node: Node) -> None:
     block = node.blocks[-1]
     for address in callees()[:4]:
-        params = [address, ["0x0", "0x1"], text(block.header.hash)]
+        params = [address, ["0x0", "0x1"], to_hex(block.header.hash)]
         answer = node.request("eth_getProof", params)
         for member in answer:
             changed = {**answer, member: other(answer[member])}
@@ -189,7 +186,7 @@ def test_other_members_of_proofs_are_rejected(node: Node) -> None:
 def test_malformed_members_of_proofs_are_rejected(node: Node) -> None:
     block = node.blocks[-1]
     address, slots = callees()[0], ["0x0", "0x1"]
-    answer = node.request("eth_getProof", [address, slots, text(block.header.hash)])
+    answer = node.request("eth_getProof", [address, slots, to_hex(block.header.hash)])
     root, account = block.header.state_root, bytes.fromhex(address[2:])
     verify_proof(answer, root, account, [0, 1])
     proofs: list[Any] = [None, [], {}]
@@ -206,7 +203,7 @@ def test_malformed_members_of_proofs_are_rejected(node: Node) -> None:
 
 def test_a_lying_node_can_not_prove_its_responses(node: Node) -> None:
     block, before = node.blocks[-1], node.blocks[-2]
-    params = [callees()[0], text(block.header.hash)]
+    params = [callees()[0], to_hex(block.header.hash)]
     answer = node.request("eth_getBalance", params)
 
     def lie_about(method: str, value: Any) -> Any:
@@ -215,7 +212,7 @@ def test_a_lying_node_can_not_prove_its_responses(node: Node) -> None:
 
         return request
 
-    header = node.request("debug_getRawHeader", [text(before.header.hash)])
+    header = node.request("debug_getRawHeader", [to_hex(before.header.hash)])
     for request in (
         lie_about("debug_getRawHeader", header),
         lie_about("debug_getRawHeader", "0x"),
@@ -225,7 +222,7 @@ def test_a_lying_node_can_not_prove_its_responses(node: Node) -> None:
         with pytest.raises(VerificationError):
             verify_answer("eth_getBalance", params, answer, block.header.hash, request)
     full = next(each for each in node.blocks if len(each.transactions) > 1)
-    name = text(full.header.hash)
+    name = to_hex(full.header.hash)
     receipts = node.request("eth_getBlockReceipts", [name])
     raws = node.request("debug_getRawReceipts", [name])
     for value in (raws[:-1], raws[::-1], []):
@@ -256,7 +253,7 @@ def test_data_at_hand_is_verified_without_a_node(node: Node) -> None:
 @pytest.mark.parametrize("shown", [None, "0x", 5, {}, ["0x"]])
 def test_malformed_proofs_and_answers_are_rejected(node: Node, shown: object) -> None:
     block = next(each for each in node.blocks if each.transactions)
-    name = text(block.header.hash)
+    name = to_hex(block.header.hash)
     params = [callees()[0], name]
     with pytest.raises(VerificationError):
         verify_answer("eth_getBalance", params, "0x1", name, lambda *_: shown)
@@ -276,7 +273,7 @@ def test_answers_of_other_methods_are_not_verified(node: Node) -> None:
 def test_command_verifies_what_a_node_answers(
     node: Node, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    name = text(node.blocks[-1].header.hash)
+    name = to_hex(node.blocks[-1].header.hash)
     url = f"{node.live.base_url}/sample/v3/{node.live.new_key()}"
     params = json.dumps([callees()[0], name])
     arguments = ["verify_answer", url, "eth_getBalance", params, "--block-hash", name]

@@ -6,7 +6,7 @@ from typing import Any
 
 from evm.blocks import Block
 from samples.builder import ChainBuilder
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from tests.support import chains
 from tests.support.dapps import next_event, orm
 from wallets.client import WalletClient
@@ -18,9 +18,7 @@ class GrowingChain:
     def __init__(self, chain_id: int) -> None:
         self.scope = f"eip155:{chain_id}"
         self._slug = f"net{chain_id}"
-        self._genesis = make_genesis(
-            chain_id=chain_id, first_blocks=from_genesis("shanghai"), alloc={}
-        )
+        self._genesis = fork_genesis("shanghai", chain_id=chain_id)
         self._builder = ChainBuilder(self._genesis)
         self._block()
         chains.import_blocks(self._slug, self._genesis, self._builder.blocks)

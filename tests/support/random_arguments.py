@@ -5,14 +5,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from evm.hexadecimal import to_hex
 from evm.rules.fork import Fork
 from evm.transactions import CREATE_ADDRESS
 from tests.support.executed import SENDER
 from tests.support.random_calls import random_accounts, random_transaction
-
-
-def text(value: bytes) -> str:
-    return "0x" + value.hex()
 
 
 def word(value: int) -> str:
@@ -30,18 +27,18 @@ class RandomArguments:
     def state(self) -> dict[str, Any]:
         """Return state overrides."""
         accounts = {
-            text(address): {
+            to_hex(address): {
                 "balance": hex(account.balance),
                 "nonce": hex(account.nonce),
-                "code": text(account.code),
+                "code": to_hex(account.code),
                 "stateDiff": {word(k): word(v) for k, v in account.storage.items()},
             }
             for address, account in random_accounts(self._choose, self._fork).items()
         }
-        accounts[text(SENDER)] = {"balance": hex(10**21)}
+        accounts[to_hex(SENDER)] = {"balance": hex(10**21)}
         if self._choose.random() < 0.1:
-            accounts[text(b"\4".rjust(20, b"\0"))] = {
-                "movePrecompileToAddress": text(b"\xab" * 20)
+            accounts[to_hex(b"\4".rjust(20, b"\0"))] = {
+                "movePrecompileToAddress": to_hex(b"\xab" * 20)
             }
         return accounts
 
@@ -50,7 +47,7 @@ class RandomArguments:
         choose = self._choose
         values = {
             "number": hex(choose.choice([number + 1, number + 2, number])),
-            "feeRecipient": text(b"\xfe" * 20),
+            "feeRecipient": to_hex(b"\xfe" * 20),
             "baseFeePerGas": hex(choose.choice([0, 7, 10**9])),
             "prevRandao": word(choose.randrange(2**256)),
             "gasLimit": hex(choose.randrange(2**32)),
@@ -68,12 +65,12 @@ class RandomArguments:
         choose = self._choose
         made = random_transaction(choose, self._fork, 0)
         call: dict[str, Any] = {
-            "from": text(made.sender),
-            "input": text(made.data),
+            "from": to_hex(made.sender),
+            "input": to_hex(made.data),
             "value": hex(made.value),
         }
         if made.to != CREATE_ADDRESS:
-            call["to"] = text(made.to)
+            call["to"] = to_hex(made.to)
         if choose.random() < 0.8:
             call["gas"] = hex(choose.choice([made.gas, made.gas, 25_000, 20_000]))
         price = choose.random()
@@ -86,7 +83,7 @@ class RandomArguments:
             call["authorizationList"] = [
                 {
                     "chainId": hex(each.chain_id),
-                    "address": text(each.address),
+                    "address": to_hex(each.address),
                     "nonce": hex(each.nonce),
                     "yParity": hex(each.y_parity),
                     "r": hex(each.r),

@@ -16,6 +16,7 @@ from eth_typing import Address, Hash32
 
 from evm import rlp
 from evm.blocks import Withdrawal
+from evm.hexadecimal import to_hex
 from evm.intrinsic import floor_gas, intrinsic_gas
 from evm.requests import BUILDER_QUEUES, QUEUES
 from evm.rules.forks import AMSTERDAM, OSAKA
@@ -39,7 +40,7 @@ from samples.schedules import (
 )
 from samples.signers import Signer, create_address
 from tests.support.executed import ETHER, SENDER
-from tests.support.random_arguments import text, word
+from tests.support.random_arguments import word
 from tests.support.random_calls import (
     CONTRACTS,
     DELEGATING,
@@ -118,10 +119,10 @@ class RandomBlocks:
         """Return genesis.json, in which Amsterdam begins after a few blocks."""
         choose = random.Random(seed)
         alloc = {
-            text(address): {
+            to_hex(address): {
                 "balance": hex(account.balance),
                 "nonce": hex(account.nonce),
-                "code": text(account.code),
+                "code": to_hex(account.code),
                 "storage": {word(k): word(v) for k, v in account.storage.items()},
             }
             for address, account in random_accounts(choose, AMSTERDAM).items()
@@ -129,9 +130,9 @@ class RandomBlocks:
         writer = RandomCode(choose, AMSTERDAM, [*_PROGRAMS, *_AUTHORITY_ADDRESSES])
         for address in _PROGRAMS:
             code = writer.code(choose.randrange(6, 16))
-            alloc[text(address)] = {"balance": hex(ETHER), "code": text(code)}
+            alloc[to_hex(address)] = {"balance": hex(ETHER), "code": to_hex(code)}
         for signer in (*_SENDERS, *_AUTHORITIES):
-            alloc[text(signer.address)] = {"balance": hex(10**9 * ETHER)}
+            alloc[to_hex(signer.address)] = {"balance": hex(10**9 * ETHER)}
         first_blocks = {**from_genesis("bpo2"), "amsterdam": FIRST_OF_AMSTERDAM}
         made = make_genesis(chain_id=CHAIN_ID, first_blocks=first_blocks, alloc=alloc)
         return {**made, "gasLimit": hex(GAS_LIMIT), "difficulty": "0x0"}

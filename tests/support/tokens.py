@@ -6,17 +6,13 @@ from abi.encoding import call_data
 from evm.blocks import Block
 from samples.builder import ChainBuilder
 from samples.contracts import contract
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer
 
 ALICE, BOB = Signer("alice"), Signer("bob")
 OTHER = bytes(19) + b"\x01"
 
-GENESIS = make_genesis(
-    chain_id=7,
-    first_blocks=from_genesis("shanghai"),
-    alloc={"0x" + ALICE.address.hex(): {"balance": hex(10**21)}},
-)
+GENESIS = fork_genesis("shanghai", ALICE)
 
 
 class Tokens:

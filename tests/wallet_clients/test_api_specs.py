@@ -19,7 +19,7 @@ from jsonschema import Draft7Validator
 from networks.models import Network
 from networks.services import configure_network
 from samples.builder import ChainBuilder
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer
 from tests.support import chains
 from tests.support.dapps import Owner, failure, next_event, orm, scenario, sockets_apart
@@ -92,11 +92,7 @@ def by_name(example: dict[str, Any]) -> dict[str, Any]:
 
 
 def genesis() -> dict[str, Any]:
-    return make_genesis(
-        chain_id=1337,
-        first_blocks=from_genesis("shanghai"),
-        alloc={"0x" + ALICE.address.hex(): {"balance": hex(10**21)}},
-    )
+    return fork_genesis("shanghai", ALICE, chain_id=1337)
 
 
 @pytest.fixture(scope="module")

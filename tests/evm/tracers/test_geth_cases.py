@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from evm import rlp
+from evm.hexadecimal import to_hex
 from evm.signing import TransactionFields
 from samples.signers import Signer, create2_address
 from tests.conformance.test_geth_tracers import answer
@@ -90,13 +91,9 @@ def traced(tracer: str, code: bytes, **options: Any) -> Any:
     return answer(case_of(case_data(code, **options)), tracer)
 
 
-def hexadecimal(data: bytes) -> str:
-    return f"0x{data.hex()}"
-
-
 TOP = {
-    "from": hexadecimal(ALICE.address),
-    "to": hexadecimal(CALLED),
+    "from": to_hex(ALICE.address),
+    "to": to_hex(CALLED),
     "gas": "0x13880",
     "input": "0x",
     "value": "0x0",
@@ -109,7 +106,7 @@ LOG0 = push(0xFF) + push(0) + b"\xa0"
 def test_an_empty_call_to_an_empty_account_is_shown() -> None:
     code = b"\x60\x00\x80\x80\x80\x80" + push(0xFF) + b"\x5a\xf1"
     call = {
-        "from": hexadecimal(CALLED),
+        "from": to_hex(CALLED),
         "to": "0x" + "00" * 19 + "ff",
         "gas": "0xe01a",
         "gasUsed": "0x0",
@@ -132,11 +129,11 @@ def test_a_log_expands_memory() -> None:
     (log,) = found.pop("logs")
     assert found == {**TOP, "gasUsed": "0x5b9e"}
     data = (1).to_bytes(32, "big") + bytes(255 - 32)
-    address = hexadecimal(CALLED)
+    address = to_hex(CALLED)
     assert log == {
         "address": address,
         "topics": [],
-        "data": hexadecimal(data),
+        "data": to_hex(data),
         "index": "0x0",
         "position": "0x0",
     }
@@ -144,12 +141,12 @@ def test_a_log_expands_memory() -> None:
 
 def test_a_creation_of_more_than_there_is_memory_for_looks_nothing_up() -> None:
     code = MEMORY + push(1) + push(0xFFFFFFFFFF) + push(1) + push(0) + b"\xf5" + LOG0
-    called = {"balance": "0x0", "code": hexadecimal(code), "nonce": 1}
+    called = {"balance": "0x0", "code": to_hex(code), "nonce": 1}
     found = traced("prestateTracer", code)
-    assert len(found[hexadecimal(CALLED)].pop("codeHash")) == 66
+    assert len(found[to_hex(CALLED)].pop("codeHash")) == 66
     assert found == {
-        hexadecimal(CALLED): called,
-        hexadecimal(ALICE.address): {"balance": "0x1c6bf52634000"},
+        to_hex(CALLED): called,
+        to_hex(ALICE.address): {"balance": "0x1c6bf52634000"},
     }
     assert traced("callTracer", code)["error"] == "out of gas: gas uint64 overflow"
 
@@ -157,7 +154,7 @@ def test_a_creation_of_more_than_there_is_memory_for_looks_nothing_up() -> None:
 def test_a_creation_from_memory_that_is_yet_to_come_is_looked_up() -> None:
     code = MEMORY + push(1) + push(0xFF) + push(1) + push(0) + b"\xf5" + LOG0
     init = ((1).to_bytes(32, "big") + bytes(224))[1:256]
-    created = hexadecimal(create2_address(CALLED, 1, init))  # type: ignore[arg-type]
+    created = to_hex(create2_address(CALLED, 1, init))  # type: ignore[arg-type]
     assert created not in traced("prestateTracer", code)
     options = {"tracer_config": {"includeEmpty": True}}
     assert traced("prestateTracer", code, **options)[created] == {"balance": "0x0"}
@@ -186,7 +183,7 @@ def test_numbers_may_be_written_in_any_way() -> None:
         f"0x{CALLED.hex().upper()}": {
             "nonce": "0x01",
             "balance": "0",
-            "code": hexadecimal(LOG0),
+            "code": to_hex(LOG0),
             "storage": {"0x1": "0x02", "03": "0x4"},
         },
         ALICE.address.hex(): {"balance": "0x1c6bf52634000", "nonce": "0"},
@@ -205,7 +202,7 @@ def test_a_transaction_may_be_within_a_string_of_rlp() -> None:
     plain = answer(case_of(data), "flatCallTracer")
     raw = bytes.fromhex(data["input"][2:])
     assert raw[0] == 2
-    data["input"] = hexadecimal(rlp.encode(raw))
+    data["input"] = to_hex(rlp.encode(raw))
     assert answer(case_of(data), "flatCallTracer") == plain
 
 

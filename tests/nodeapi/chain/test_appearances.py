@@ -10,7 +10,7 @@ from nodeapi.chain.database import importer_connection
 from nodeapi.models import Appearance, Block
 from samples.builder import ChainBuilder
 from samples.contracts import contract
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer
 from tests.support import chains, copies
 
@@ -34,11 +34,7 @@ def test_rows_of_stored_blocks_equal_those_of_new_ones() -> None:
 
 
 def test_created_contracts_are_marked_unless_their_creation_was_undone() -> None:
-    start = make_genesis(
-        chain_id=7,
-        first_blocks=from_genesis("shanghai"),
-        alloc={f"0x{ALICE.address.hex()}": {"balance": hex(10**21)}},
-    )
+    start = fork_genesis("shanghai", ALICE)
     chain = ChainBuilder(start)
     created = chain.deploy(ALICE, contract("slots").init_code())
     failed = chain.deploy(ALICE, b"\xfe")

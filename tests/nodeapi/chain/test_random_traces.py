@@ -30,7 +30,7 @@ from jsonrpc.stream import Stream
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.replay import Replay, find_origin
 from samples.builder import ChainBuilder
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer, create2_address, create_address
 from tests.support import chains
 from tests.support.executed import CHAIN_ID, ETHER
@@ -58,7 +58,7 @@ def name(address: bytes) -> str:
 def random_chain(fork: str) -> tuple[dict[str, Any], ChainBuilder]:
     """Return a genesis with random contracts, and blocks that call them."""
     choose = random.Random(fork)
-    plain = make_genesis(chain_id=CHAIN_ID, first_blocks=from_genesis(fork), alloc={})
+    plain = fork_genesis(fork, chain_id=CHAIN_ID)
     rules = ChainBuilder(plain).next_fork()
     alloc: dict[str, Any] = {name(ALICE.address): {"balance": hex(1000 * ETHER)}}
     for address, account in random_accounts(choose, rules).items():

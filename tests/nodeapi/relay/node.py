@@ -17,7 +17,7 @@ from networks.services import add_upstream
 from nodeapi.methods import registry
 from nodeapi.methods.context import Context
 from nodeapi.sending.decoding import decode_submission
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer
 from tests.nodeapi.sending.cases import CHAIN_ID, VALID
 from tests.support.serving import Serving, serving
@@ -98,11 +98,7 @@ def read(found: Any) -> Any:
     return orjson.loads(found.body if isinstance(found, Reply) else bytes(found))
 
 
-GENESIS = make_genesis(
-    chain_id=CHAIN_ID,
-    first_blocks=from_genesis("osaka"),
-    alloc={"0x" + ALICE.address.hex(): {"balance": hex(10**21)}},
-)
+GENESIS = fork_genesis("osaka", ALICE, chain_id=CHAIN_ID)
 
 
 @contextmanager
