@@ -1,4 +1,4 @@
-"""Cases 73–82 and 131: decisions of the user, and the results for dapps."""
+"""Decisions of the user about requests for sessions, and the results for dapps."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from django.utils import timezone
 
 from server.request_id import RequestId
-from tests.support.wallet import A1, A2, BY_USER, M0, Rig, Socket, new_user
+from tests.support.wallet import A1, BY_USER, M0, Rig, Socket, new_user
 from wallets.consents import get_consent
 from wallets.methods.outer import answer
-from wallets.models import Activity, ConsentRequest, Dapp, Event, RequestState, Session
+from wallets.models import ConsentRequest, Dapp, RequestState, Session
 from wallets.permissions import Group
 from wallets.proposals import Choice, NothingChosen
 from wallets.services import accounts, consent, dapps, requests, sessions
@@ -23,39 +23,11 @@ NO_SESSION = {"sessionScopes": {}, "sessionProperties": {}}
 ONE = {"optionalScopes": {"eip155:1": M0}}
 
 
-def events(rig: Rig, dapp: Dapp | None = None) -> list[str]:
-    """Return the entries of a dapp's log, the oldest first."""
-    found = Activity.objects.filter(dapp=dapp or rig.dapp).order_by("id")
-    return list(found.values_list("event", flat=True))
-
-
-def test_rejection_is_reported_and_leaves_nothing(rig: Rig):
-    task = rig.start(rig.s1, ONE)
-    rig.reject()
-    error = rig.finish(task)
-    assert (error.code, error.message) == (4001, "User rejected the request.")
-    assert rig.session() == NO_SESSION
-    assert events(rig) == [Event.PAIRED, Event.ASKED, Event.REJECTED]
-
-
 def test_request_without_a_decision_expires_like_a_rejection(rig: Rig, settings):
     settings.WALLETS_REQUEST_SECONDS = 0.2
     error = rig.finish(rig.start(rig.s1, ONE))
     assert (error.code, error.message) == (4001, "User rejected the request.")
     assert ConsentRequest.objects.get(dapp=rig.dapp).state == RequestState.EXPIRED
-
-
-def test_second_request_is_refused_while_one_waits(rig: Rig):
-    task = rig.start(rig.s1, ONE)
-    for socket in (rig.s1, rig.s2):
-        error = rig.error(socket, "wallet_createSession", ONE)
-        assert error.code == -32002
-        assert error.message == (
-            "Request of type 'wallet_createSession' already pending for origin "
-            "https://p.example. Please wait."
-        )
-    rig.approve()
-    assert "eip155:1" in rig.finish(task)["sessionScopes"]
 
 
 def test_expired_request_of_a_dead_process_does_not_block_new_requests(rig: Rig):
@@ -82,11 +54,6 @@ def test_other_dapps_can_create_requests_until_the_limit_of_pending_ones(
     assert [rig.finish(task).code for task in tasks] == [4001, 4001]
 
 
-def test_user_takes_a_network_out(rig: Rig):
-    found = rig.create("eip155:1", "eip155:137", scopes={"eip155:1"})
-    assert list(found["sessionScopes"]) == ["eip155:1"]
-
-
 def test_user_takes_a_group_out(rig: Rig):
     found = rig.create(groups=frozenset({Group.READ}))["sessionScopes"]["eip155:1"]
     assert "eth_chainId" in found["methods"]
@@ -102,49 +69,6 @@ def test_choice_of_nothing_is_refused_and_the_request_waits(rig: Rig, names, tic
     assert not task.done()
     rig.approve()
     assert "eip155:1" in rig.finish(task)["sessionScopes"]
-
-
-def test_second_session_is_added_to_the_first(rig: Rig):
-    rig.create("eip155:1", "eip155:1337")
-    wanted = {"eip155:137": {**M0, "accounts": [f"eip155:137:{A2}"]}}
-    task = rig.start(rig.s1, {"optionalScopes": wanted})
-    assert get_consent(rig.pending()).new == {"eip155:137"}
-    rig.approve()
-    found = rig.finish(task)["sessionScopes"]
-    assert list(found) == ["eip155:1", "eip155:1337", "eip155:137"]
-    for name, scope in found.items():
-        assert scope["accounts"] == [f"{name}:{A1}", f"{name}:{A2}"]
-
-
-def test_rejection_of_more_leaves_what_there_is(rig: Rig):
-    created = rig.create()
-    version = Session.objects.get(dapp=rig.dapp).version
-    task = rig.start(rig.s1, {"optionalScopes": {"eip155:137": M0}})
-    rig.reject()
-    assert rig.finish(task).code == 4001
-    assert rig.session() == created
-    assert Session.objects.get(dapp=rig.dapp).version == version
-
-
-def test_same_session_again_is_asked_for_again_and_changes_nothing(rig: Rig):
-    created = rig.create()
-    version = Session.objects.get(dapp=rig.dapp).version
-    assert rig.create() == created
-    assert Session.objects.get(dapp=rig.dapp).version == version
-    assert events(rig).count(Event.GRANTED) == 2
-
-
-def test_session_is_the_same_on_all_sockets_of_the_dapp(rig: Rig):
-    created = rig.create("eip155:1", "eip155:137")
-    again = Socket(rig.dapp, "after a reconnect")
-    assert [rig.session(s) for s in (rig.s1, rig.s2, again)] == [created] * 3
-
-
-def test_session_belongs_to_one_user(rig: Rig):
-    rig.create()
-    other = Socket(rig.pair("https://q.example"), "q")
-    same_page = Socket(rig.pair("https://p.example", new_user()), "v")
-    assert rig.session(other) == rig.session(same_page) == NO_SESSION
 
 
 def approve(rig: Rig, request: ConsentRequest, digest: str, user=None):

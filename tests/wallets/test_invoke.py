@@ -1,8 +1,7 @@
-"""Cases 8, 9 and 94–119 without sockets: the calls that a session allows."""
+"""The calls that a session allows, without sockets."""
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,39 +62,6 @@ def test_unknown_methods_are_not_there(rig: Rig, name):
     assert error.data == {"method": name[:128]}
 
 
-def test_without_a_session_nothing_is_authorised(rig: Rig):
-    assert refusal(rig, "eip155:1", "eth_chainId") == UNAUTHORIZED
-
-
-@pytest.mark.parametrize(
-    ("params", "param", "path"),
-    [
-        (["x"], "", ""),
-        (None, "", ""),
-        ("x", "", ""),
-        ({"request": CHAIN_ID}, "scope", ""),
-        ({"scope": 5, "request": CHAIN_ID}, "scope", ""),
-        ({"scope": None, "request": CHAIN_ID}, "scope", ""),
-        ({"scope": "foo bar", "request": CHAIN_ID}, "scope", ""),
-        ({"scope": "eip155:1\n", "request": CHAIN_ID}, "scope", ""),
-        ({"scope": "eip155:1"}, "request", ""),
-        ({"scope": "eip155:1", "request": "x"}, "request", ""),
-        ({"scope": "eip155:1", "request": {}}, "request", "method"),
-        ({"scope": "eip155:1", "request": {"method": {}}}, "request", "method"),
-        ({"scope": "eip155:1", "request": {"method": ""}}, "request", "method"),
-        (
-            {"scope": "eip155:1", "request": {**CHAIN_ID, "params": 5}},
-            "request",
-            "params",
-        ),
-    ],
-)
-def test_wrong_types_are_refused_with_their_place(rig: Rig, params, param, path):
-    error = rig.error(rig.s1, INVOKE, params)
-    assert error.code == -32602
-    assert [(fault["param"], fault["path"]) for fault in error.data] == [(param, path)]
-
-
 @pytest.mark.parametrize(
     ("scope", "method"),
     [
@@ -120,27 +86,6 @@ def test_whatever_was_not_granted_is_refused_alike(rig: Rig, scope, method):
     rig.approve()
     rig.finish(task)
     assert refusal(rig, scope, method, "anything") == UNAUTHORIZED
-
-
-@pytest.mark.parametrize("more", [{}, {"params": []}, {"params": {}}, {"params": None}])
-def test_result_is_the_inner_methods_own(rig: Rig, more):
-    rig.create("eip155:1337")
-    params = {"scope": "eip155:1337", "request": {**CHAIN_ID, **more}, "sessionId": 5}
-    assert rig.answer(rig.s1, INVOKE, params).result == b'"0x539"'
-
-
-def test_chains_are_asked_at_the_same_time(rig: Rig):
-    rig.create("eip155:1", "eip155:137")
-
-    async def both() -> list[bytes]:
-        context = Context(RequestId(), rig.s1, rig.wallet)
-        calls = (
-            answer(context, INVOKE, {"scope": scope, "request": CHAIN_ID})
-            for scope in ("eip155:1", "eip155:137")
-        )
-        return [found.result for found in await asyncio.gather(*calls)]
-
-    assert rig.run(both()) == [b'"0x1"', b'"0x89"']
 
 
 def test_blocks_are_read_as_the_node_gives_them(rig: Rig):
@@ -186,14 +131,6 @@ def test_errors_of_the_node_are_passed_on(rig: Rig):
     named = {"method": "eth_getBlockByHash", "params": {"hash": "0x"}}
     error = rig.error(rig.s1, INVOKE, {"scope": "eip155:1", "request": named})
     assert (error.code, error.message) == (-32602, "non-array args")
-
-
-def test_after_a_revocation_every_scope_is_closed(rig: Rig):
-    scopes = ["eip155:1", "eip155:137"]
-    rig.create(*scopes)
-    rig.result(rig.s2, "wallet_revokeSession")
-    for scope in scopes:
-        assert refusal(rig, scope, "eth_chainId") == UNAUTHORIZED
 
 
 def test_group_that_the_user_has_unticked_is_closed(rig: Rig):

@@ -31,13 +31,22 @@ async def test_without_a_session_nothing_is_authorised(owner: Owner) -> None:
     [
         case(95, ["x"], "", ""),
         case(95, None, "", ""),
+        case(95, "x", "", ""),
         case(96, {"request": CHAIN_ID}, "scope", ""),
         case(96, {"scope": 5, "request": CHAIN_ID}, "scope", ""),
+        case(96, {"scope": None, "request": CHAIN_ID}, "scope", ""),
         case(97, {"scope": "eip155:1"}, "request", ""),
         case(97, {"scope": "eip155:1", "request": "x"}, "request", ""),
         case(98, {"scope": "eip155:1", "request": {"method": {}}}, "request", "method"),
         case(98, {"scope": "eip155:1", "request": {}}, "request", "method"),
+        case(98, {"scope": "eip155:1", "request": {"method": ""}}, "request", "method"),
+        case(
+            98,
+            {"scope": "eip155:1", "request": {**CHAIN_ID, "params": 5}},
+            *("request", "params"),
+        ),
         case(99, {"scope": "foo bar", "request": CHAIN_ID}, "scope", ""),
+        case(99, {"scope": "eip155:1\n", "request": CHAIN_ID}, "scope", ""),
     ],
 )
 @scenario
@@ -98,7 +107,7 @@ async def test_result_is_the_inner_methods_own(owner: Owner) -> None:
         assert await s1.invoke("eip155:1337", "eth_chainId") == "0x539"
 
 
-@pytest.mark.parametrize("more", [{}, {"params": []}, {"params": {}}])
+@pytest.mark.parametrize("more", [{}, {"params": []}, {"params": {}}, {"params": None}])
 @pytest.mark.case(104)
 @scenario
 async def test_parameters_may_be_left_out(owner: Owner, more: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ from tests.support.waiting import until
 from tests.support.wallet import A1, A2, BY_USER, M0
 from wallets.caip import parse_account_id
 from wallets.client import WalletClient
-from wallets.models import Account
+from wallets.models import Account, Activity, Event
 from wallets.services.accounts import move_account
 
 EMPTY = {"sessionScopes": {}, "sessionProperties": {}}
@@ -110,6 +110,10 @@ async def test_rejection_is_reported_and_leaves_nothing(owner: Owner) -> None:
         error = await failure(call)
         assert (error.code, error.message) == (4001, "User rejected the request.")
         assert await s1.call("wallet_getSession") == EMPTY
+    log = Activity.objects.filter(dapp=owner.dapp).order_by("id")
+    assert await orm(lambda: list(log.values_list("event", flat=True))) == [
+        *(Event.PAIRED, Event.ASKED, Event.REJECTED)
+    ]
 
 
 @pytest.mark.case(75)
@@ -119,7 +123,12 @@ async def test_dapp_asks_one_thing_at_a_time_over_all_its_sockets(owner: Owner) 
         first = await owner.asking(s1, ONE)
         for socket in (s1, s2):
             second = socket.call("wallet_createSession", asking("eip155:137"))
-            assert (await failure(second)).code == -32002
+            error = await failure(second)
+            assert error.code == -32002
+            assert error.message == (
+                "Request of type 'wallet_createSession' already pending for origin "
+                "bot. Please wait."
+            )
         await orm(owner.approve)
         assert list((await first)["sessionScopes"]) == ["eip155:1"]
 

@@ -89,30 +89,65 @@ async def test_scopes_to_revoke_are_a_list(owner: Owner) -> None:
 
 MEMBERS = {"methods": ["eth_chainId"], "notifications": []}
 
+MESSAGES = {
+    5100: "Requested scopes are not supported",
+    5302: "Invalid sessionProperties requested",
+}
+
+
+def one_scope(path: str = "") -> tuple[str, str]:
+    """Return parameter and path of an error in the scope `eip155:1`."""
+    return "optionalScopes", f"eip155:1{path}"
+
+
+@pytest.mark.parametrize(
+    ("params", "param", "path"),
+    [
+        case(20, ["x"], "", ""),
+        case(20, [], "", ""),
+        case(21, None, "", ""),
+        case(24, {"optionalScopes": "x"}, "optionalScopes", ""),
+        case(24, {"optionalScopes": None}, "optionalScopes", ""),
+        case(24, {"optionalScopes": []}, "optionalScopes", ""),
+        case(24, {"requiredScopes": None}, "requiredScopes", ""),
+        case(27, {**ONE, "sessionProperties": []}, "sessionProperties", ""),
+        case(27, {**ONE, "sessionProperties": "x"}, "sessionProperties", ""),
+        case(27, {**ONE, "sessionProperties": None}, "sessionProperties", ""),
+        case(28, scopes(eip155_1={"notifications": []}), *one_scope(".methods")),
+        case(29, scopes(eip155_1={"methods": []}), *one_scope(".notifications")),
+        case(
+            30,
+            scopes(eip155_1={**M0, "methods": [{"foo": "bar"}]}),
+            *one_scope(".methods[0]"),
+        ),
+        case(30, scopes(eip155_1={**M0, "methods": "x"}), *one_scope(".methods")),
+        case(30, scopes(eip155_1={**M0, "methods": [1]}), *one_scope(".methods[0]")),
+        case(31, scopes(eip155_1="x"), *one_scope()),
+        case(31, scopes(eip155_1=[]), *one_scope()),
+        case(31, scopes(eip155_1=None), *one_scope()),
+    ],
+)
+@scenario
+async def test_wrong_types_are_refused_and_the_user_not_asked(
+    owner: Owner, params: Any, param: str, path: str
+) -> None:
+    async with await owner.connect() as s1:
+        error = await failure(s1.call("wallet_createSession", params))
+        assert (error.code, error.message) == (-32602, "Invalid method parameter(s).")
+        (fault,) = error.data
+        assert (fault["param"], fault["path"]) == (param, path)
+        assert fault["message"]
+        asked = ConsentRequest.objects.filter(dapp=owner.dapp)
+        assert not await orm(asked.exists)
+
 
 @pytest.mark.parametrize(
     ("params", "code"),
     [
-        case(20, ["x"], -32602),
-        case(21, None, -32602),
         case(22, {}, 5100),
         case(23, {"optionalScopes": {}}, 5100),
-        case(24, {"optionalScopes": "x"}, -32602),
-        case(24, {"optionalScopes": None}, -32602),
-        case(24, {"optionalScopes": []}, -32602),
         case(25, {**ONE, "sessionProperties": {}}, 5302),
         case(26, {**scopes(eip155_999=M0), "sessionProperties": {}}, 5302),
-        case(27, {**ONE, "sessionProperties": []}, -32602),
-        case(27, {**ONE, "sessionProperties": "x"}, -32602),
-        case(27, {**ONE, "sessionProperties": None}, -32602),
-        case(28, scopes(eip155_1={"notifications": []}), -32602),
-        case(29, scopes(eip155_1={"methods": []}), -32602),
-        case(30, scopes(eip155_1={**M0, "methods": [{"foo": "bar"}]}), -32602),
-        case(30, scopes(eip155_1={**M0, "methods": "x"}), -32602),
-        case(30, scopes(eip155_1={**M0, "methods": [1]}), -32602),
-        case(31, scopes(eip155_1="x"), -32602),
-        case(31, scopes(eip155_1=[]), -32602),
-        case(31, scopes(eip155_1=None), -32602),
         case(32, scopes(eip155_10124=M0), 5100),
         case(33, scopes(foobar={"methods": ["m"], "notifications": []}), 5100),
         case(35, scopes(eip155=MEMBERS), 5100),
@@ -144,7 +179,8 @@ async def test_what_can_not_be_granted_is_refused_and_the_user_not_asked(
     owner: Owner, params: Any, code: int
 ) -> None:
     async with await owner.connect() as s1:
-        assert (await failure(s1.call("wallet_createSession", params))).code == code
+        error = await failure(s1.call("wallet_createSession", params))
+        assert (error.code, error.message) == (code, MESSAGES[code])
         asked = ConsentRequest.objects.filter(dapp=owner.dapp)
         assert not await orm(asked.exists)
         assert await s1.call("wallet_getSession") == EMPTY
