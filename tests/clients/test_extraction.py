@@ -24,6 +24,7 @@ from tests.clients.token_chain import (
     TokenChain,
     balance_slot,
 )
+from tests.support.coroutines import scenario
 
 CONCURRENT = 100
 CHUNK = 150
@@ -102,42 +103,37 @@ async def extract_chunk(w3: AsyncWeb3[Any], tokens: TokenChain, first: int) -> N
             assert int(after, 16) == tokens.balance(block.header.number)
 
 
-def test_whole_chain_is_copied_in_chunks(tokens: TokenChain, tokens_url: str) -> None:
-    async def scenario() -> None:
-        w3 = AsyncWeb3(AsyncHTTPProvider(tokens_url))
-        try:
-            for first in range(1, tokens.head + 1, CHUNK):
-                await extract_chunk(w3, tokens, first)
-        finally:
-            await w3.provider.disconnect()
+@scenario
+async def test_whole_chain_is_copied_in_chunks(
+    tokens: TokenChain, tokens_url: str
+) -> None:
+    w3 = AsyncWeb3(AsyncHTTPProvider(tokens_url))
+    try:
+        for first in range(1, tokens.head + 1, CHUNK):
+            await extract_chunk(w3, tokens, first)
+    finally:
+        await w3.provider.disconnect()
 
-    asyncio.run(scenario())
 
-
-def test_whole_history_of_a_balance_is_copied(
+@scenario
+async def test_whole_history_of_a_balance_is_copied(
     tokens: TokenChain, tokens_url: str
 ) -> None:
     """cryo also makes datasets of balances and of the results of calls."""
-
-    async def scenario() -> None:
-        w3 = AsyncWeb3(AsyncHTTPProvider(tokens_url))
-        extractor = Extractor(w3)
-        bob = Web3.to_checksum_address(BOB.address)
-        token = Web3.to_checksum_address(tokens.token)
-        data = HexBytes(bytes.fromhex("70a08231") + BOB.address.rjust(32, b"\0"))
-        call: Any = {"to": token, "data": data}  # balanceOf(address)
-        numbers = range(FIRST, tokens.head + 1)
-        try:
-            balances = await extractor.all(
-                w3.eth.get_balance(bob, number) for number in numbers
-            )
-            results = await extractor.all(
-                w3.eth.call(call, number) for number in numbers
-            )
-        finally:
-            await w3.provider.disconnect()
-        expected = [tokens.balance(number) for number in numbers]
-        assert [int.from_bytes(each) for each in results] == expected
-        assert balances == [10 * each for each in expected]
-
-    asyncio.run(scenario())
+    w3 = AsyncWeb3(AsyncHTTPProvider(tokens_url))
+    extractor = Extractor(w3)
+    bob = Web3.to_checksum_address(BOB.address)
+    token = Web3.to_checksum_address(tokens.token)
+    data = HexBytes(bytes.fromhex("70a08231") + BOB.address.rjust(32, b"\0"))
+    call: Any = {"to": token, "data": data}  # balanceOf(address)
+    numbers = range(FIRST, tokens.head + 1)
+    try:
+        balances = await extractor.all(
+            w3.eth.get_balance(bob, number) for number in numbers
+        )
+        results = await extractor.all(w3.eth.call(call, number) for number in numbers)
+    finally:
+        await w3.provider.disconnect()
+    expected = [tokens.balance(number) for number in numbers]
+    assert [int.from_bytes(each) for each in results] == expected
+    assert balances == [10 * each for each in expected]

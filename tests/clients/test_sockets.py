@@ -18,7 +18,8 @@ from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer
 from tests.clients.programs import FOLDER
 from tests.support import chains
-from tests.support.dapps import orm, run
+from tests.support.coroutines import run
+from tests.support.dapps import orm
 from tests.support.live import Live, live_service
 from tests.support.waiting import in_time
 

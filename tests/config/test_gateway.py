@@ -7,6 +7,7 @@ import pytest
 from config.gateway import Gateway
 from jsonrpc.later import Later
 from server.request import Response
+from tests.support.coroutines import scenario
 
 
 def answer(request):
@@ -67,20 +68,16 @@ def test_a_websocket_is_refused_before_it_opens():
     assert sent == [{"type": "websocket.close", "code": 1008}]
 
 
-def test_parts_live_as_long_as_the_server():
-    async def scenario():
-        endpoint = Named("part")
-        gateway = Gateway(answer, Named("pages"), parts=[endpoint])
-        to_app, from_app = asyncio.Queue(), asyncio.Queue()
-        life = asyncio.create_task(
-            gateway({"type": "lifespan"}, to_app.get, from_app.put)
-        )
-        await to_app.put({"type": "lifespan.startup"})
-        assert await from_app.get() == {"type": "lifespan.startup.complete"}
-        assert endpoint.is_open
-        await to_app.put({"type": "lifespan.shutdown"})
-        assert await from_app.get() == {"type": "lifespan.shutdown.complete"}
-        assert not endpoint.is_open
-        await life
-
-    asyncio.run(scenario())
+@scenario
+async def test_parts_live_as_long_as_the_server():
+    endpoint = Named("part")
+    gateway = Gateway(answer, Named("pages"), parts=[endpoint])
+    to_app, from_app = asyncio.Queue(), asyncio.Queue()
+    life = asyncio.create_task(gateway({"type": "lifespan"}, to_app.get, from_app.put))
+    await to_app.put({"type": "lifespan.startup"})
+    assert await from_app.get() == {"type": "lifespan.startup.complete"}
+    assert endpoint.is_open
+    await to_app.put({"type": "lifespan.shutdown"})
+    assert await from_app.get() == {"type": "lifespan.shutdown.complete"}
+    assert not endpoint.is_open
+    await life

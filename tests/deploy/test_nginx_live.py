@@ -23,7 +23,8 @@ from keys.models import User
 from keys.services import set_allowlist
 from tests.deploy.nginx import NGINX, SITE, Proxy, nginx
 from tests.support import chains, sample, web
-from tests.support.dapps import Owner, orm, run
+from tests.support.coroutines import run
+from tests.support.dapps import Owner, orm
 from tests.support.live import (
     JSON_HEADERS,
     Live,

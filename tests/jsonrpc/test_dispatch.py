@@ -15,6 +15,7 @@ from jsonrpc.dispatch import Dispatcher, Limits
 from jsonrpc.errors import RpcError
 from tests.jsonrpc import support
 from tests.jsonrpc.support import call, error, registry, respond, told
+from tests.support.coroutines import scenario
 from tests.support.waiting import loop_turns, until
 
 INVALID = {"code": -32600, "message": "invalid request"}
@@ -319,19 +320,16 @@ def test_batches_beyond_the_limits_wait(method, count, expected):
     assert [answer.count(b'"result":1') for answer in answers] == [count] * 60
 
 
-def test_slow_batches_do_not_keep_others_waiting():
+@scenario
+async def test_slow_batches_do_not_keep_others_waiting():
     limits = Limits(response_bytes=1000, in_progress_bytes=1000)
     bodies = [(1, batch_of("holdSlowly", 1))] * 20 + [(1, batch_of("hold", 1))]
     begun: list[int] = []
-
-    async def scenario() -> None:
-        held = asyncio.Event()
-        answers = asyncio.ensure_future(answer_held(bodies, limits, begun, held))
-        await until(lambda: len(begun) == 2)
-        held.set()
-        await answers
-
-    asyncio.run(scenario())
+    held = asyncio.Event()
+    answers = asyncio.ensure_future(answer_held(bodies, limits, begun, held))
+    await until(lambda: len(begun) == 2)
+    held.set()
+    await answers
 
 
 def test_batch_that_waits_for_others_until_the_deadline_is_timed_out():

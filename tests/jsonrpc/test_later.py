@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from jsonrpc.later import DONE, Later, all_of, if_found, when_all_done
+from tests.support.coroutines import scenario
 
 
 class Failure(Exception):
@@ -18,10 +19,6 @@ class Failure(Exception):
 def pending() -> tuple[asyncio.Future[Any], Later[Any]]:
     future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     return future, Later.from_future(future)
-
-
-def run(scenario: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    return asyncio.run(scenario())
 
 
 async def turn() -> None:
@@ -50,16 +47,14 @@ def test_step_is_called_at_once_with_an_available_value():
     assert Later(5).then(lambda value: value + 1).result() == 6
 
 
-def test_step_may_return_another_operation():
-    async def scenario():
-        future, inner = pending()
-        later = Later(5).then(lambda value: inner.then(lambda more: value + more))
-        assert not later.is_done
-        future.set_result(2)
-        assert await later == 7
-        assert await inner.then(lambda more: Later(more + 1)) == 3
-
-    run(scenario)
+@scenario
+async def test_step_may_return_another_operation():
+    future, inner = pending()
+    later = Later(5).then(lambda value: inner.then(lambda more: value + more))
+    assert not later.is_done
+    future.set_result(2)
+    assert await later == 7
+    assert await inner.then(lambda more: Later(more + 1)) == 3
 
 
 def test_error_skips_steps():
@@ -78,17 +73,15 @@ def test_error_of_a_step_is_an_error_of_the_result():
     assert isinstance(Later(5).handle(fail).error, Failure)
 
 
-def test_step_that_finds_a_cancelled_operation_does_not_leave_its_own_pending():
-    async def scenario():
-        _, other = pending()
-        other.cancel()
-        future, later = pending()
-        following = later.then(lambda _: other.result())
-        future.set_result(None)
-        await turn()
-        assert isinstance(following.error, asyncio.CancelledError)
-
-    run(scenario)
+@scenario
+async def test_step_that_finds_a_cancelled_operation_does_not_leave_its_own_pending():
+    _, other = pending()
+    other.cancel()
+    future, later = pending()
+    following = later.then(lambda _: other.result())
+    future.set_result(None)
+    await turn()
+    assert isinstance(following.error, asyncio.CancelledError)
 
 
 def test_none_skips_the_step_of_a_look_up():
@@ -105,162 +98,143 @@ def test_handler_takes_values_and_errors():
 
 
 @pytest.mark.parametrize("outcome", [5, Failure()])
-def test_pending_steps_run_in_one_callback_of_the_future(outcome: int | Failure):
-    async def scenario():
-        future, later = pending()
-        results: list[str] = []
-        doubled = later.then(lambda value: Later(value * 2)).then(lambda value: value)
-        handled = doubled.handle(lambda done: repr(done.error or done.result()))
-        handled.when_done(lambda done: results.append(done.result()))
-        if isinstance(outcome, Failure):
-            future.set_exception(outcome)
-        else:
-            future.set_result(outcome)
-        asyncio.get_running_loop().call_soon(results.append, "next callback")
-        await turn()
-        first = "Failure()" if isinstance(outcome, Failure) else "10"
-        assert results == [first, "next callback"]
-
-    run(scenario)
+@scenario
+async def test_pending_steps_run_in_one_callback_of_the_future(outcome: int | Failure):
+    future, later = pending()
+    results: list[str] = []
+    doubled = later.then(lambda value: Later(value * 2)).then(lambda value: value)
+    handled = doubled.handle(lambda done: repr(done.error or done.result()))
+    handled.when_done(lambda done: results.append(done.result()))
+    if isinstance(outcome, Failure):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)
+    asyncio.get_running_loop().call_soon(results.append, "next callback")
+    await turn()
+    first = "Failure()" if isinstance(outcome, Failure) else "10"
+    assert results == [first, "next callback"]
 
 
-def test_callbacks_are_called_in_order_and_at_once_after_completion():
-    async def scenario():
-        future, later = pending()
-        called: list[str] = []
-        later.when_done(lambda _: called.append("a"))
-        later.when_done(lambda _: called.append("b"))
-        future.set_result(1)
-        await turn()
-        later.when_done(lambda _: called.append("c"))
-        assert called == ["a", "b", "c"]
-
-    run(scenario)
+@scenario
+async def test_callbacks_are_called_in_order_and_at_once_after_completion():
+    future, later = pending()
+    called: list[str] = []
+    later.when_done(lambda _: called.append("a"))
+    later.when_done(lambda _: called.append("b"))
+    future.set_result(1)
+    await turn()
+    later.when_done(lambda _: called.append("c"))
+    assert called == ["a", "b", "c"]
 
 
-def test_finished_future_is_complete_at_once():
-    async def scenario():
-        future, _ = pending()
-        future.set_result(5)
-        assert Later.from_future(future).result() == 5
-        failed, _ = pending()
-        failed.set_exception(Failure())
-        assert isinstance(Later.from_future(failed).error, Failure)
-        cancelled, _ = pending()
-        cancelled.cancel()
-        error = Later.from_future(cancelled).error
-        assert isinstance(error, asyncio.CancelledError)
-
-    run(scenario)
+@scenario
+async def test_finished_future_is_complete_at_once():
+    future, _ = pending()
+    future.set_result(5)
+    assert Later.from_future(future).result() == 5
+    failed, _ = pending()
+    failed.set_exception(Failure())
+    assert isinstance(Later.from_future(failed).error, Failure)
+    cancelled, _ = pending()
+    cancelled.cancel()
+    error = Later.from_future(cancelled).error
+    assert isinstance(error, asyncio.CancelledError)
 
 
-def test_coroutine_is_run_in_a_task():
+@scenario
+async def test_coroutine_is_run_in_a_task():
+
     async def work(outcome: object) -> object:
         await asyncio.sleep(0)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
-    async def scenario():
-        assert await Later.from_coroutine(work(5)) == 5
-        with pytest.raises(Failure):
-            await Later.from_coroutine(work(Failure()))
-
-    run(scenario)
+    assert await Later.from_coroutine(work(5)) == 5
+    with pytest.raises(Failure):
+        await Later.from_coroutine(work(Failure()))
 
 
-def test_complete_operation_is_awaited_without_a_turn_of_the_loop():
-    async def scenario():
-        turns: list[int] = []
-        asyncio.get_running_loop().call_soon(turns.append, 1)
-        assert await Later(5) == 5
-        with pytest.raises(Failure):
-            await Later.failed(Failure())
-        assert turns == []
-
-    run(scenario)
+@scenario
+async def test_complete_operation_is_awaited_without_a_turn_of_the_loop():
+    turns: list[int] = []
+    asyncio.get_running_loop().call_soon(turns.append, 1)
+    assert await Later(5) == 5
+    with pytest.raises(Failure):
+        await Later.failed(Failure())
+    assert turns == []
 
 
-def test_several_tasks_may_await_the_same_operation():
-    async def scenario():
-        future, later = pending()
-        waiting = asyncio.gather(later, later.then(str), later)
-        await turn()
-        future.set_result(5)
-        assert await waiting == [5, "5", 5]
-
-    run(scenario)
+@scenario
+async def test_several_tasks_may_await_the_same_operation():
+    future, later = pending()
+    waiting = asyncio.gather(later, later.then(str), later)
+    await turn()
+    future.set_result(5)
+    assert await waiting == [5, "5", 5]
 
 
-def test_cancelling_completes_at_once_and_reaches_the_future():
-    async def scenario():
-        future, later = pending()
-        called: list[object] = []
-        second = later.then(called.append)
-        second.when_done(lambda done: called.append(type(done.error)))
-        second.cancel()
-        assert isinstance(second.error, asyncio.CancelledError)
-        assert future.cancelled()
-        await turn()
-        assert called == [asyncio.CancelledError]
-
-    run(scenario)
+@scenario
+async def test_cancelling_completes_at_once_and_reaches_the_future():
+    future, later = pending()
+    called: list[object] = []
+    second = later.then(called.append)
+    second.when_done(lambda done: called.append(type(done.error)))
+    second.cancel()
+    assert isinstance(second.error, asyncio.CancelledError)
+    assert future.cancelled()
+    await turn()
+    assert called == [asyncio.CancelledError]
 
 
-def test_cancelling_reaches_the_operation_that_a_step_returned():
-    async def scenario():
-        ended: list[bool] = []
+@scenario
+async def test_cancelling_reaches_the_operation_that_a_step_returned():
+    ended: list[bool] = []
 
-        async def work() -> None:
-            try:
-                await asyncio.Event().wait()
-            finally:
-                ended.append(True)
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
 
-        future, first = pending()
-        later = first.then(lambda _: Later.from_coroutine(work()))
-        future.set_result(None)
-        await turn()
-        later.cancel()
-        await turn()
-        assert ended == [True]
-
-    run(scenario)
+    future, first = pending()
+    later = first.then(lambda _: Later.from_coroutine(work()))
+    future.set_result(None)
+    await turn()
+    later.cancel()
+    await turn()
+    assert ended == [True]
 
 
-def test_cancelled_task_cancels_what_it_awaits():
-    async def scenario():
-        future, later = pending()
+@scenario
+async def test_cancelled_task_cancels_what_it_awaits():
+    future, later = pending()
 
-        async def wait() -> object:
-            return await later
+    async def wait() -> object:
+        return await later
 
-        task = asyncio.ensure_future(wait())
-        await turn()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert future.cancelled()
-        assert isinstance(later.error, asyncio.CancelledError)
-
-    run(scenario)
+    task = asyncio.ensure_future(wait())
+    await turn()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert future.cancelled()
+    assert isinstance(later.error, asyncio.CancelledError)
 
 
-def test_aborted_operation_keeps_its_error_whatever_its_source_does():
-    async def scenario():
-        future, later = pending()
-        called: list[object] = []
-        second = later.handle(called.append)
-        second.abort(Failure())
-        later.abort(ValueError())
-        second.abort(ValueError())
-        await turn()
-        assert isinstance(second.error, Failure)
-        assert isinstance(later.error, asyncio.CancelledError)
-        assert future.cancelled()
-        assert called == []
-
-    run(scenario)
+@scenario
+async def test_aborted_operation_keeps_its_error_whatever_its_source_does():
+    future, later = pending()
+    called: list[object] = []
+    second = later.handle(called.append)
+    second.abort(Failure())
+    later.abort(ValueError())
+    second.abort(ValueError())
+    await turn()
+    assert isinstance(second.error, Failure)
+    assert isinstance(later.error, asyncio.CancelledError)
+    assert future.cancelled()
+    assert called == []
 
 
 def test_complete_operation_is_not_cancelled():
@@ -270,49 +244,43 @@ def test_complete_operation_is_not_cancelled():
     assert later.result() == 5
 
 
-def test_values_of_several_operations_come_in_order():
-    async def scenario():
-        (first, one), (second, two) = pending(), pending()
-        later = all_of([one, Later("b"), two])
-        second.set_result("c")
-        await turn()
-        assert not later.is_done
-        first.set_result("a")
-        assert await later == ["a", "b", "c"]
-
-    run(scenario)
+@scenario
+async def test_values_of_several_operations_come_in_order():
+    (first, one), (second, two) = pending(), pending()
+    later = all_of([one, Later("b"), two])
+    second.set_result("c")
+    await turn()
+    assert not later.is_done
+    first.set_result("a")
+    assert await later == ["a", "b", "c"]
     assert all_of([Later(1), Later(2)]).result() == [1, 2]
     assert all_of([]).result() == []
     assert when_all_done([]) is DONE
 
 
-def test_first_error_of_several_operations_is_that_of_all():
-    async def scenario():
-        (first, one), (second, two) = pending(), pending()
-        laters = [Later(1), one, two]
-        later, done = all_of(laters), when_all_done(laters)
-        second.set_exception(ValueError())
-        await turn()
-        assert not later.is_done
-        first.set_exception(Failure())
-        await turn()
-        assert isinstance(later.error, Failure)
-        assert done.error is None
-
-    run(scenario)
+@scenario
+async def test_first_error_of_several_operations_is_that_of_all():
+    (first, one), (second, two) = pending(), pending()
+    laters = [Later(1), one, two]
+    later, done = all_of(laters), when_all_done(laters)
+    second.set_exception(ValueError())
+    await turn()
+    assert not later.is_done
+    first.set_exception(Failure())
+    await turn()
+    assert isinstance(later.error, Failure)
+    assert done.error is None
 
 
-def test_several_operations_are_cancelled_together():
-    async def scenario():
-        (first, one), (second, two) = pending(), pending()
-        first.set_result(1)
-        await turn()
-        all_of([one, two]).cancel()
-        assert one.result() == 1
-        assert second.cancelled()
-        assert isinstance(two.error, asyncio.CancelledError)
-
-    run(scenario)
+@scenario
+async def test_several_operations_are_cancelled_together():
+    (first, one), (second, two) = pending(), pending()
+    first.set_result(1)
+    await turn()
+    all_of([one, two]).cancel()
+    assert one.result() == 1
+    assert second.cancelled()
+    assert isinstance(two.error, asyncio.CancelledError)
 
 
 class Value:
@@ -366,6 +334,6 @@ def test_completed_operations_are_freed_without_the_garbage_collector(
     gc.collect()
     gc.disable()
     try:
-        assert run(scenario)() is None
+        assert asyncio.run(scenario())() is None
     finally:
         gc.enable()

@@ -7,6 +7,7 @@ import pytest
 
 from jsonrpc.later import Later
 from keys.unknown_keys import MAX_ADDRESSES, UnknownKeys
+from tests.support.coroutines import scenario
 
 PER_MINUTE = 30
 
@@ -91,7 +92,8 @@ def test_least_recent_address_is_evicted(unknown_keys):
     assert unknown_keys.count("203.0.113.7") is None  # evicted
 
 
-def test_lookups_of_an_address_over_the_limit_run_one_at_a_time(unknown_keys):
+@scenario
+async def test_lookups_of_an_address_over_the_limit_run_one_at_a_time(unknown_keys):
     in_flight = most = 0
 
     async def look_up(number):
@@ -114,10 +116,7 @@ def test_lookups_of_an_address_over_the_limit_run_one_at_a_time(unknown_keys):
         assert found == list(range(20))
         return most
 
-    async def scenario():
-        assert await crowd("203.0.113.7") == 20
-        exhaust(unknown_keys, "203.0.113.7")
-        assert await crowd("203.0.113.7") == 1
-        assert await crowd("203.0.113.8") == 20
-
-    asyncio.run(scenario())
+    assert await crowd("203.0.113.7") == 20
+    exhaust(unknown_keys, "203.0.113.7")
+    assert await crowd("203.0.113.7") == 1
+    assert await crowd("203.0.113.8") == 20

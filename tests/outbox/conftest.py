@@ -1,17 +1,14 @@
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
 from channels.layers import channel_layers
 
 from nodeapi.node import database_conninfo
 from outbox.subscriber import Subscriber
 from postgres.connections import Connections
-from tests.support.waiting import PATIENCE_SECONDS
 
 
 class Follower:
@@ -53,17 +50,3 @@ async def following(
         yield follower
     finally:
         await follower.close()
-
-
-@pytest.fixture
-def run() -> Callable[[Coroutine[Any, Any, None]], None]:
-    """Run a scenario on an event loop, for a limited time."""
-
-    def run(scenario: Coroutine[Any, Any, None]) -> None:
-        async def in_time() -> None:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                await scenario
-
-        asyncio.run(in_time())
-
-    return run

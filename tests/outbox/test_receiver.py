@@ -13,6 +13,7 @@ from channels_redis.pubsub import RedisPubSubChannelLayer
 from outbox import receiver as module
 from outbox.receiver import Receiver
 from outbox.redis_address import channel_layer_host
+from tests.support.coroutines import scenario
 from tests.support.redis_server import own_redis
 from tests.support.waiting import until
 
@@ -50,46 +51,41 @@ async def send(layer: Any, stream: str, **content: Any) -> None:
     await layer.group_send(f"outbox.{stream}", message)
 
 
-def test_messages_of_joined_streams_are_reported(redis_url: str, run: Any) -> None:
-    async def scenario() -> None:
-        sender = redis_layer(redis_url)
-        async with receiving(redis_layer(redis_url), "s") as heard:
-            heard.receiver.join("t")
-            await until(lambda: "t" in heard.joined)
-            heard.receiver.leave("s")
-            heard.receiver.join("u")
-            await until(lambda: "u" in heard.joined)  # `s` was left before
-            await send(sender, "s", number=1)
-            await send(sender, "t", number="none")  # malformed
-            await send(sender, "t", number=2)
-            await until(lambda: heard.messages)
-            assert heard.messages == [("t", 2)]
-            assert heard.joined == ["s", "t", "u"]
-        await sender.flush()
-
-    run(scenario())
+@scenario
+async def test_messages_of_joined_streams_are_reported(redis_url: str) -> None:
+    sender = redis_layer(redis_url)
+    async with receiving(redis_layer(redis_url), "s") as heard:
+        heard.receiver.join("t")
+        await until(lambda: "t" in heard.joined)
+        heard.receiver.leave("s")
+        heard.receiver.join("u")
+        await until(lambda: "u" in heard.joined)  # `s` was left before
+        await send(sender, "s", number=1)
+        await send(sender, "t", number="none")  # malformed
+        await send(sender, "t", number=2)
+        await until(lambda: heard.messages)
+        assert heard.messages == [("t", 2)]
+        assert heard.joined == ["s", "t", "u"]
+    await sender.flush()
 
 
-def test_groups_are_joined_again_after_redis_was_down(
-    run: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@scenario
+async def test_groups_are_joined_again_after_redis_was_down(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(module, "ECHO_SECONDS", 0.1)
-
-    async def scenario() -> None:
-        with own_redis() as redis:
-            async with receiving(redis_layer(redis.url), "s") as heard:
-                await asyncio.to_thread(redis.stop)
-                await until(lambda: not heard.receiver.is_connected)
-                await asyncio.sleep(0.5)  # some attempts to connect
-                await asyncio.to_thread(redis.start)
-                await until(lambda: heard.receiver.is_connected)
-                assert heard.joined == ["s", "s"]
-                sender = redis_layer(redis.url)
-                await send(sender, "s", number=1)
-                await until(lambda: heard.messages == [("s", 1)])
-                await sender.flush()
-
-    run(scenario())
+    with own_redis() as redis:
+        async with receiving(redis_layer(redis.url), "s") as heard:
+            await asyncio.to_thread(redis.stop)
+            await until(lambda: not heard.receiver.is_connected)
+            await asyncio.sleep(0.5)  # some attempts to connect
+            await asyncio.to_thread(redis.start)
+            await until(lambda: heard.receiver.is_connected)
+            assert heard.joined == ["s", "s"]
+            sender = redis_layer(redis.url)
+            await send(sender, "s", number=1)
+            await until(lambda: heard.messages == [("s", 1)])
+            await sender.flush()
     assert caplog.text.count("streams are polled") == 1
 
 
@@ -114,20 +110,17 @@ class Deaf:
         await self._layer.flush()
 
 
-def test_silent_loss_of_messages_is_noticed(
-    redis_url: str, run: Any, monkeypatch: pytest.MonkeyPatch
+@scenario
+async def test_silent_loss_of_messages_is_noticed(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "ECHO_SECONDS", 0.1)
     monkeypatch.setattr(module, "ANSWER_SECONDS", 0.5)
-
-    async def scenario() -> None:
-        layer = Deaf(redis_layer(redis_url))
-        sender = redis_layer(redis_url)
-        async with receiving(layer, "s") as heard:
-            layer.is_deaf = True
-            await until(lambda: heard.joined == ["s", "s"])
-            await send(sender, "s", number=1)
-            await until(lambda: heard.messages == [("s", 1)])
-        await sender.flush()
-
-    run(scenario())
+    layer = Deaf(redis_layer(redis_url))
+    sender = redis_layer(redis_url)
+    async with receiving(layer, "s") as heard:
+        layer.is_deaf = True
+        await until(lambda: heard.joined == ["s", "s"])
+        await send(sender, "s", number=1)
+        await until(lambda: heard.messages == [("s", 1)])
+    await sender.flush()

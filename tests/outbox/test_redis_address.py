@@ -25,6 +25,7 @@ from outbox.redis_address import (
     connection_pool,
     parse_sentinel_url,
 )
+from tests.support.coroutines import scenario
 from tests.support.waiting import in_time, until, wait_until
 
 
@@ -140,13 +141,11 @@ def _answers(port: int) -> bool:
     return False
 
 
-def test_limiter_finds_the_master(sentinel: str) -> None:
-    async def scenario() -> None:
-        buckets = Buckets(sentinel)
-        await buckets.check()
-        await buckets.close()
-
-    asyncio.run(scenario())
+@scenario
+async def test_limiter_finds_the_master(sentinel: str) -> None:
+    buckets = Buckets(sentinel)
+    await buckets.check()
+    await buckets.close()
 
 
 def test_channel_layer_finds_the_master(sentinel: str) -> None:
@@ -200,16 +199,14 @@ def test_limiter_and_channel_layer_continue_after_a_failover(watched: Watched) -
         gc.collect()
 
 
-def test_pool_is_bounded_with_sentinels_as_well(sentinel: str) -> None:
-    async def scenario() -> None:
-        pool = connection_pool(sentinel, max_connections=1, timeout=0.2)
-        first = await pool.get_connection()
-        began = time.monotonic()
-        with pytest.raises(RedisError):
-            await pool.get_connection()
-        assert time.monotonic() - began >= 0.2
-        await pool.release(first)
-        await pool.release(await pool.get_connection())
-        await pool.aclose()
-
-    asyncio.run(scenario())
+@scenario
+async def test_pool_is_bounded_with_sentinels_as_well(sentinel: str) -> None:
+    pool = connection_pool(sentinel, max_connections=1, timeout=0.2)
+    first = await pool.get_connection()
+    began = time.monotonic()
+    with pytest.raises(RedisError):
+        await pool.get_connection()
+    assert time.monotonic() - began >= 0.2
+    await pool.release(first)
+    await pool.release(await pool.get_connection())
+    await pool.aclose()

@@ -13,6 +13,7 @@ from config.embedded import places, postgres, processes
 from outbox.append import begin
 from tests.outbox.conftest import following
 from tests.support import commands
+from tests.support.coroutines import scenario
 from tests.support.waiting import until
 
 
@@ -73,24 +74,21 @@ def pair(tmp_path: Path, running_services: None) -> Iterator[Pair]:
         primary.stop()
 
 
-def test_subscribers_of_a_standby_follow_it_through_its_promotion(
-    pair: Pair, redis_url: str, run
+@scenario
+async def test_subscribers_of_a_standby_follow_it_through_its_promotion(
+    pair: Pair, redis_url: str
 ) -> None:
     primary, standby = pair.primary, pair.standby
-
-    async def scenario() -> None:
-        async with following("s", conninfo=standby.conninfo) as follower:
-            received = follower.received["s"]
-            primary.append("s", "a")
-            await until(lambda: received == ["a"])
-            primary.stop()
-            with standby.connect(postgres.NAME) as connection:
-                connection.execute("SELECT pg_promote()")
-            # The primary may have assigned the same number to a lost entry: the
-            # subscriber reads everything again.
-            standby.append("s", "b")
-            await until(lambda: received[-1:] == [None])
-            standby.append("s", "c")
-            await until(lambda: received[-1:] == ["c"])
-
-    run(scenario())
+    async with following("s", conninfo=standby.conninfo) as follower:
+        received = follower.received["s"]
+        primary.append("s", "a")
+        await until(lambda: received == ["a"])
+        primary.stop()
+        with standby.connect(postgres.NAME) as connection:
+            connection.execute("SELECT pg_promote()")
+        # The primary may have assigned the same number to a lost entry: the
+        # subscriber reads everything again.
+        standby.append("s", "b")
+        await until(lambda: received[-1:] == [None])
+        standby.append("s", "c")
+        await until(lambda: received[-1:] == ["c"])

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import psycopg
 import pytest
@@ -11,6 +12,7 @@ from postgres.errors import Unavailable
 from postgres.lookup import Lookup
 from postgres.statement import INT8, Row, read_int8
 from tests.postgres.conftest import Gate
+from tests.support.coroutines import scenario
 
 TENFOLD = "SELECT k.n, k.number * 10, (SELECT count(*) FROM k) FROM k"
 """A look-up of ten times the key, and of the number of keys in the query."""
@@ -25,15 +27,13 @@ def pair(row: Row) -> tuple[int, int]:
 Numbers = Lookup[tuple[int], tuple[int, int]]
 
 
-def run(conninfo: str, scenario: Callable[[Connections], Awaitable[None]]) -> None:
-    async def main() -> None:
-        connections = Connections(conninfo)
-        try:
-            await scenario(connections)
-        finally:
-            await connections.close()
-
-    asyncio.run(main())
+@asynccontextmanager
+async def connected(conninfo: str) -> AsyncIterator[Connections]:
+    connections = Connections(conninfo)
+    try:
+        yield connections
+    finally:
+        await connections.close()
 
 
 def numbers(
@@ -52,38 +52,36 @@ def numbers(
     )
 
 
-def test_lookups_of_one_moment_are_one_query(conninfo: str) -> None:
-    async def scenario(connections: Connections) -> None:
+@scenario
+async def test_lookups_of_one_moment_are_one_query(conninfo: str) -> None:
+    async with connected(conninfo) as connections:
         lookup = numbers(connections)
         answers = await asyncio.gather(*(lookup.get((i,)) for i in range(50)))
         assert answers == [(i * 10, 50) for i in range(50)]
 
-    run(conninfo, scenario)
 
-
-def test_equal_keys_share_one_slot_and_all_are_answered(conninfo: str) -> None:
-    async def scenario(connections: Connections) -> None:
+@scenario
+async def test_equal_keys_share_one_slot_and_all_are_answered(conninfo: str) -> None:
+    async with connected(conninfo) as connections:
         lookup = numbers(connections)
         answers = await asyncio.gather(*(lookup.get((i % 2,)) for i in range(10)))
         assert answers == [(i % 2 * 10, 2) for i in range(10)]
 
-    run(conninfo, scenario)
 
-
-def test_batches_are_no_larger_than_allowed(conninfo: str) -> None:
-    async def scenario(connections: Connections) -> None:
+@scenario
+async def test_batches_are_no_larger_than_allowed(conninfo: str) -> None:
+    async with connected(conninfo) as connections:
         lookup = numbers(connections, batch=8)
         answers = await asyncio.gather(*(lookup.get((i,)) for i in range(20)))
         assert [a and a[0] for a in answers] == [i * 10 for i in range(20)]
         assert sorted(a[1] for a in answers if a) == [4] * 4 + [8] * 16
 
-    run(conninfo, scenario)
 
-
-def test_lookups_gather_while_as_many_queries_as_allowed_are_under_way(
+@scenario
+async def test_lookups_gather_while_as_many_queries_as_allowed_are_under_way(
     conninfo: str, gate: Gate
 ) -> None:
-    async def scenario(connections: Connections) -> None:
+    async with connected(conninfo) as connections:
         lookup = numbers(connections, f"{TENFOLD}, {gate.SQL}", batch=8, queries=1)
         answers = [lookup.get((0,))]
         await gate.holds(1)
@@ -95,11 +93,10 @@ def test_lookups_gather_while_as_many_queries_as_allowed_are_under_way(
         assert found == [(0, 1), *((i * 10, 8 if i < 9 else 4) for i in range(1, 13))]
         assert await lookup.get((99,)) == (990, 1)
 
-    run(conninfo, scenario)
 
-
-def test_queries_that_fail_make_room_for_others(conninfo: str) -> None:
-    async def scenario(connections: Connections) -> None:
+@scenario
+async def test_queries_that_fail_make_room_for_others(conninfo: str) -> None:
+    async with connected(conninfo) as connections:
         sql = "SELECT k.n, 10 / (k.number - 1), 7::int8 FROM k"
         lookup = numbers(connections, sql, batch=1, queries=1)
         for _ in range(2):
@@ -111,13 +108,12 @@ def test_queries_that_fail_make_room_for_others(conninfo: str) -> None:
             assert [found[1], found[3]] == [(10, 7), (2, 7)]
             assert all(isinstance(found[i], Unavailable) for i in (0, 2))
 
-    run(conninfo, scenario)
 
-
-def test_lookups_gather_while_all_connections_are_busy(
+@scenario
+async def test_lookups_gather_while_all_connections_are_busy(
     conninfo: str, gate: Gate
 ) -> None:
-    async def scenario(connections: Connections) -> None:
+    async with connected(conninfo) as connections:
         busy = numbers(connections, f"SELECT k.n, k.number, 0::int8 FROM k, {gate.SQL}")
         lookup = numbers(connections)
         held_up = []
@@ -132,8 +128,6 @@ def test_lookups_gather_while_all_connections_are_busy(
         assert await asyncio.gather(*answers) == [(0, 3), (10, 3), (20, 3)]
         await asyncio.gather(*held_up)
 
-    run(conninfo, scenario)
-
 
 HELD_UP = (
     "SELECT k.n, k.number, (extract(epoch FROM statement_timestamp()) * 1000000)::int8"
@@ -143,10 +137,11 @@ HELD_UP = (
 
 
 @pytest.mark.parametrize("is_immutable", [True, False])
-def test_only_what_never_changes_joins_a_query_under_way(
+@scenario
+async def test_only_what_never_changes_joins_a_query_under_way(
     conninfo: str, gate: Gate, is_immutable: bool
 ) -> None:
-    async def scenario(connections: Connections) -> None:
+    async with connected(conninfo) as connections:
         lookup: Numbers = Lookup(
             connections, HELD_UP, [("number", INT8)], pair, is_immutable=is_immutable
         )
@@ -160,13 +155,12 @@ def test_only_what_never_changes_joins_a_query_under_way(
         assert ((await first) == others[0]) is is_immutable
         assert (await lookup.get((1,))) != others[0]  # nothing is cached
 
-    run(conninfo, scenario)
 
-
-def test_reader_that_joined_a_query_without_result_makes_a_query_itself(
+@scenario
+async def test_reader_that_joined_a_query_without_result_makes_a_query_itself(
     conninfo: str, sql: psycopg.Connection[tuple[object, ...]], gate: Gate
 ) -> None:
-    async def scenario(connections: Connections) -> None:
+    async with connected(conninfo) as connections:
         sql.execute("DROP TABLE IF EXISTS coming")
         # With a row, so that the query evaluates the gate.
         sql.execute("CREATE TABLE coming AS SELECT 99::int8 AS value")
@@ -187,29 +181,28 @@ def test_reader_that_joined_a_query_without_result_makes_a_query_itself(
         assert await asyncio.gather(*late) == [(1, 0), (1, 0)]
         sql.execute("DROP TABLE coming")
 
-    run(conninfo, scenario)
 
-
-def test_key_without_a_row_has_none(conninfo: str) -> None:
-    async def scenario(connections: Connections) -> None:
+@scenario
+async def test_key_without_a_row_has_none(conninfo: str) -> None:
+    async with connected(conninfo) as connections:
         lookup = numbers(connections, TENFOLD + " WHERE k.number <> 3")
         answers = await asyncio.gather(*(lookup.get((i,)) for i in range(5)))
         assert answers == [(0, 5), (10, 5), (20, 5), None, (40, 5)]
 
-    run(conninfo, scenario)
 
-
-def test_answers_find_their_keys_in_whatever_order_they_come(conninfo: str) -> None:
-    async def scenario(connections: Connections) -> None:
+@scenario
+async def test_answers_find_their_keys_in_whatever_order_they_come(
+    conninfo: str,
+) -> None:
+    async with connected(conninfo) as connections:
         lookup = numbers(connections, TENFOLD + " ORDER BY md5(k.number::text)")
         answers = await asyncio.gather(*(lookup.get((i,)) for i in range(40)))
         assert answers == [(i * 10, 40) for i in range(40)]
 
-    run(conninfo, scenario)
 
-
-def test_failed_query_fails_its_waiters_and_no_others(conninfo: str) -> None:
-    async def scenario(connections: Connections) -> None:
+@scenario
+async def test_failed_query_fails_its_waiters_and_no_others(conninfo: str) -> None:
+    async with connected(conninfo) as connections:
         broken = numbers(connections, "SELECT k.n, 1 / k.number, 0::int8 FROM k")
         lookup = numbers(connections)
         bad = [broken.get((i,)) for i in (0, 1)]
@@ -219,14 +212,15 @@ def test_failed_query_fails_its_waiters_and_no_others(conninfo: str) -> None:
         assert await asyncio.gather(*good) == [(0, 2), (10, 2)]
         assert await broken.get((1,)) == (1, 0)
 
-    run(conninfo, scenario)
 
-
-def test_error_in_reading_a_row_reaches_only_who_asked_for_it(conninfo: str) -> None:
+@scenario
+async def test_error_in_reading_a_row_reaches_only_who_asked_for_it(
+    conninfo: str,
+) -> None:
     def read(row: Row) -> int:
         return 100 // read_int8(row[0] or b"")
 
-    async def scenario(connections: Connections) -> None:
+    async with connected(conninfo) as connections:
         lookup: Lookup[tuple[int], int] = Lookup(
             connections, "SELECT k.n, k.number FROM k", [("number", INT8)], read
         )
@@ -235,11 +229,12 @@ def test_error_in_reading_a_row_reaches_only_who_asked_for_it(conninfo: str) -> 
             await bad
         assert await good == 20
 
-    run(conninfo, scenario)
 
-
-def test_cancelled_waiter_is_harmless_to_those_with_the_same_key(conninfo: str) -> None:
-    async def scenario(connections: Connections) -> None:
+@scenario
+async def test_cancelled_waiter_is_harmless_to_those_with_the_same_key(
+    conninfo: str,
+) -> None:
+    async with connected(conninfo) as connections:
         lookup = numbers(connections)
 
         async def wait() -> tuple[int, int] | None:
@@ -253,24 +248,22 @@ def test_cancelled_waiter_is_harmless_to_those_with_the_same_key(conninfo: str) 
             await first
         assert await lookup.get((8,)) == (80, 1)
 
-    run(conninfo, scenario)
 
-
-def test_nothing_can_be_written(conninfo: str) -> None:
-    async def scenario(connections: Connections) -> None:
+@scenario
+async def test_nothing_can_be_written(conninfo: str) -> None:
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        connection.execute("CREATE SEQUENCE IF NOT EXISTS lookup_test")
+    async with connected(conninfo) as connections:
         writing = numbers(
             connections, "SELECT k.n, nextval('lookup_test')::int8, 0::int8 FROM k"
         )
         with pytest.raises(Unavailable, match="read-only"):
             await writing.get((1,))
 
-    with psycopg.connect(conninfo, autocommit=True) as connection:
-        connection.execute("CREATE SEQUENCE IF NOT EXISTS lookup_test")
-    run(conninfo, scenario)
 
-
-def test_table_may_change_between_two_queries(conninfo: str) -> None:
-    async def scenario(connections: Connections) -> None:
+@scenario
+async def test_table_may_change_between_two_queries(conninfo: str) -> None:
+    async with connected(conninfo) as connections:
         with psycopg.connect(conninfo, autocommit=True) as other:
             other.execute("DROP TABLE IF EXISTS changing")
             other.execute("CREATE TABLE changing AS SELECT 5::int8 AS value")
@@ -283,5 +276,3 @@ def test_table_may_change_between_two_queries(conninfo: str) -> None:
                 await lookup.get((1,))
             assert await lookup.get((1,)) == (5, 9)
             other.execute("DROP TABLE changing")
-
-    run(conninfo, scenario)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from server.websocket import (
     WebSocketProtocol,
 )
 from tests.support.applications import Answering
+from tests.support.coroutines import scenario
 from tests.support.served import request
 from tests.support.waiting import in_time, until
 
@@ -105,16 +105,6 @@ class Socket:
         self.accepts.set()
         await until(lambda: self.wire.reads)
         self.wire.written.clear()
-
-
-def scenario(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
-    """Return a test that runs in an event loop."""
-
-    def run() -> None:
-        asyncio.run(in_time(test()))
-
-    run.__name__ = test.__name__
-    return run
 
 
 @scenario

@@ -10,7 +10,8 @@ from uvicorn.server import ServerState
 
 from server.turns import TURNS, Turns
 from server.websocket import WIRE, WebSocketProtocol
-from tests.support.waiting import in_time, until
+from tests.support.coroutines import scenario
+from tests.support.waiting import until
 
 HANDSHAKE = (
     b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
@@ -19,7 +20,8 @@ HANDSHAKE = (
 )
 
 
-def test_a_connection_closed_after_a_ping_timeout_is_reported_as_closed() -> None:
+@scenario
+async def test_a_connection_closed_after_a_ping_timeout_is_reported_as_closed() -> None:
     """The client has read nothing, so that the transport is not closed completely."""
     raised: list[type[Exception]] = []
 
@@ -37,22 +39,19 @@ def test_a_connection_closed_after_a_ping_timeout_is_reported_as_closed() -> Non
         finally:
             wire.transport.abort()
 
-    async def scenario() -> None:
-        loop = asyncio.get_running_loop()
-        config = Config(
-            application, log_config=None, ws_ping_interval=0.5, ws_ping_timeout=0.5
-        )
-        server = await loop.create_server(
-            lambda: WebSocketProtocol(config, ServerState(), {TURNS: Turns()}),
-            "127.0.0.1",
-        )
-        _reader, writer = await asyncio.open_connection(
-            *server.sockets[0].getsockname(), limit=1
-        )
-        writer.write(HANDSHAKE)
-        await until(lambda: raised)
-        writer.close()
-        server.close()
-
-    asyncio.run(in_time(scenario()))
+    loop = asyncio.get_running_loop()
+    config = Config(
+        application, log_config=None, ws_ping_interval=0.5, ws_ping_timeout=0.5
+    )
+    server = await loop.create_server(
+        lambda: WebSocketProtocol(config, ServerState(), {TURNS: Turns()}),
+        "127.0.0.1",
+    )
+    _reader, writer = await asyncio.open_connection(
+        *server.sockets[0].getsockname(), limit=1
+    )
+    writer.write(HANDSHAKE)
+    await until(lambda: raised)
+    writer.close()
+    server.close()
     assert issubclass(raised[0], OSError)

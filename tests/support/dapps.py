@@ -8,7 +8,6 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from functools import wraps
 from typing import Any
 
 import pytest
@@ -42,29 +41,9 @@ SILENCE = 0.5
 """Seconds after which nothing more is expected."""
 
 
-def run(scenario: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine on a new event loop, with a time limit of a few minutes."""
-
-    async def bounded() -> None:
-        async with asyncio.timeout(5 * PATIENCE_SECONDS):
-            await scenario
-
-    asyncio.run(bounded())
-
-
 def case(number: int, *values: Any) -> Any:
     """Return parameters of a test that are one of the wallet's numbered cases."""
     return pytest.param(*values, marks=pytest.mark.case(number), id=f"case{number}")
-
-
-def scenario(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Make a test of a coroutine function."""
-
-    @wraps(test)
-    def bounded(*args: Any, **kwargs: Any) -> None:
-        run(test(*args, **kwargs))
-
-    return bounded
 
 
 async def orm(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -22,7 +22,8 @@ from samples.builder import ChainBuilder
 from samples.schedules import fork_genesis
 from samples.signers import Signer
 from tests.support import chains
-from tests.support.dapps import Owner, failure, next_event, orm, scenario, sockets_apart
+from tests.support.coroutines import scenario
+from tests.support.dapps import Owner, failure, next_event, orm, sockets_apart
 from tests.support.live import Live, live_service
 from tests.support.pages import Visit, boxes
 from tests.support.rows import add_block, make_network, set_head

@@ -21,7 +21,8 @@ from nodeapi.endpoint.endpoint import build_endpoint
 from nodeapi.node import build_node
 from samples.builder import ChainBuilder
 from tests.support import chains
-from tests.support.dapps import Owner, orm, page_token, scenario
+from tests.support.coroutines import scenario
+from tests.support.dapps import Owner, orm, page_token
 from tests.support.waiting import PATIENCE_SECONDS, until
 from tests.support.wallet import BY_USER, M0
 from tests.wallets import test_socket_events as events

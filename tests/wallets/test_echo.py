@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.dapps import Owner, orm, scenario
+from tests.support.coroutines import scenario
+from tests.support.dapps import Owner, orm
 from tests.support.live import Live, live_service
 from tests.support.waiting import in_time
 from tests.support.wallet import M0, served_chains

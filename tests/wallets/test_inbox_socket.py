@@ -14,7 +14,8 @@ from websockets.asyncio.client import connect as open_socket
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from keys.services.customers import switch_customer
-from tests.support.dapps import SILENCE, Owner, failure, orm, run
+from tests.support.coroutines import run, scenario
+from tests.support.dapps import SILENCE, Owner, failure, orm
 from tests.support.live import Live, live_service
 from tests.support.waiting import PATIENCE_SECONDS, in_time, until
 from tests.support.wallet import M0
@@ -95,16 +96,14 @@ def test_it_opens_to_the_sites_own_page_alone(visitor: Visitor) -> None:
     run(scenario())
 
 
-def test_it_opens_to_logged_in_users_only(visitor: Visitor) -> None:
-    async def scenario() -> None:
-        for session in ("", "x" * 32, "X" * 32, "x" * 5000, visitor.token):
-            assert await visitor.status(session=session) == 403, session
-        bearer = {"Authorization": f"Bearer {visitor.token}"}
-        assert await visitor.status(additional_headers=bearer) == 403
-        await orm(visitor.client.logout)
-        assert await visitor.status() == 403
-
-    run(scenario())
+@scenario
+async def test_it_opens_to_logged_in_users_only(visitor: Visitor) -> None:
+    for session in ("", "x" * 32, "X" * 32, "x" * 5000, visitor.token):
+        assert await visitor.status(session=session) == 403, session
+    bearer = {"Authorization": f"Bearer {visitor.token}"}
+    assert await visitor.status(additional_headers=bearer) == 403
+    await orm(visitor.client.logout)
+    assert await visitor.status() == 403
 
 
 def test_inbox_receives_new_and_withdrawn_requests(
@@ -151,22 +150,22 @@ def test_inbox_receives_expired_requests(live: Live) -> None:
         run(scenario(Visitor(hasty.base_url)))
 
 
-def test_every_open_inbox_of_every_process_gets_the_event(visitor: Visitor) -> None:
-    async def scenario() -> None:
-        inboxes = [await visitor.open() for _ in range(10)]
-        for inbox in inboxes:
-            await told(inbox)
-        client = await visitor.connect()
-        wanted = {"optionalScopes": {"eip155:1": M0}}
-        call = asyncio.create_task(client.call("wallet_createSession", wanted))
-        await asyncio.gather(*map(told, inboxes))
-        await visitor.until_pending()
-        await orm(visitor.reject)
-        await asyncio.gather(call, return_exceptions=True)
-        await asyncio.gather(*map(told, inboxes))
-        await asyncio.gather(client.close(), *(inbox.close() for inbox in inboxes))
-
-    run(scenario())
+@scenario
+async def test_every_open_inbox_of_every_process_gets_the_event(
+    visitor: Visitor,
+) -> None:
+    inboxes = [await visitor.open() for _ in range(10)]
+    for inbox in inboxes:
+        await told(inbox)
+    client = await visitor.connect()
+    wanted = {"optionalScopes": {"eip155:1": M0}}
+    call = asyncio.create_task(client.call("wallet_createSession", wanted))
+    await asyncio.gather(*map(told, inboxes))
+    await visitor.until_pending()
+    await orm(visitor.reject)
+    await asyncio.gather(call, return_exceptions=True)
+    await asyncio.gather(*map(told, inboxes))
+    await asyncio.gather(client.close(), *(inbox.close() for inbox in inboxes))
 
 
 def test_it_is_closed_when_its_log_in_is_over(live: Live) -> None:
@@ -204,32 +203,30 @@ def test_it_is_closed_when_its_log_in_is_over(live: Live) -> None:
     run(scenario())
 
 
-def test_socket_that_sends_is_closed(visitor: Visitor) -> None:
-    async def scenario() -> None:
-        for frame in ("look", b"look"):
-            async with visitor.open() as inbox:
-                await inbox.send(frame)
-                assert await close_code(inbox) == 1008
-
-    run(scenario())
+@scenario
+async def test_socket_that_sends_is_closed(visitor: Visitor) -> None:
+    for frame in ("look", b"look"):
+        async with visitor.open() as inbox:
+            await inbox.send(frame)
+            assert await close_code(inbox) == 1008
 
 
-def test_a_user_has_no_more_of_them_than_allowed(visitor: Visitor, live: Live) -> None:
-    async def scenario() -> None:
-        most = limits.MAX_INBOXES * len(live.server.pids)
-        tries = [visitor.open() for _ in range(most + 10)]
-        found = await asyncio.gather(*tries, return_exceptions=True)
-        opened = [one for one in found if isinstance(one, ClientConnection)]
-        refused = [one for one in found if isinstance(one, InvalidStatus)]
-        assert len(opened) <= most
-        assert {one.response.status_code for one in refused} == {429}
-        assert await Visitor.status(await orm(Visitor, live.base_url)) == 101
-        for socket in opened:
-            await socket.close()
+@scenario
+async def test_a_user_has_no_more_of_them_than_allowed(
+    visitor: Visitor, live: Live
+) -> None:
+    most = limits.MAX_INBOXES * len(live.server.pids)
+    tries = [visitor.open() for _ in range(most + 10)]
+    found = await asyncio.gather(*tries, return_exceptions=True)
+    opened = [one for one in found if isinstance(one, ClientConnection)]
+    refused = [one for one in found if isinstance(one, InvalidStatus)]
+    assert len(opened) <= most
+    assert {one.response.status_code for one in refused} == {429}
+    assert await Visitor.status(await orm(Visitor, live.base_url)) == 101
+    for socket in opened:
+        await socket.close()
 
-        async def is_let_in() -> bool:
-            return await visitor.status() == 101
+    async def is_let_in() -> bool:
+        return await visitor.status() == 101
 
-        await until(is_let_in)
-
-    run(scenario())
+    await until(is_let_in)

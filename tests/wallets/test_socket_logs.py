@@ -15,7 +15,8 @@ from samples.contracts import contract
 from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer
 from tests.support import chains, copies
-from tests.support.dapps import Owner, nothing_comes, orm, run
+from tests.support.coroutines import run
+from tests.support.dapps import Owner, nothing_comes, orm
 from tests.support.live import live_service
 from tests.support.waiting import in_time
 from tests.support.wallet import served_chains

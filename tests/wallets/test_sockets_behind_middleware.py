@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import pytest
 
 from samples.builder import ChainBuilder
-from tests.support.dapps import Owner, run
+from tests.support.coroutines import scenario
+from tests.support.dapps import Owner
 from tests.support.live import Live, live_service
 from tests.wallets import test_inbox_socket as inbox
 from tests.wallets import test_socket_events as events
@@ -31,14 +32,12 @@ def live(builder: ChainBuilder) -> Iterator[Live]:
         yield live
 
 
-def test_every_frame_passes_the_middleware(owner: Owner) -> None:
-    async def scenario() -> None:
-        async with owner.raw() as socket:
-            for number in range(3):
-                await socket.send(json.dumps(sockets.get_session(number)))
-                assert str(await socket.recv()).endswith("}\n")
-
-    run(scenario())
+@scenario
+async def test_every_frame_passes_the_middleware(owner: Owner) -> None:
+    async with owner.raw() as socket:
+        for number in range(3):
+            await socket.send(json.dumps(sockets.get_session(number)))
+            assert str(await socket.recv()).endswith("}\n")
 
 
 test_statuses = sockets.test_a_socket_opens_for_a_good_token_and_for_nothing_else
@@ -54,7 +53,7 @@ test_no_reader = (
     sockets.test_a_client_that_does_not_read_is_disconnected_and_delays_no_others
 )
 
-test_changes = events.test_a_dapps_own_change_is_sent_to_its_other_sockets
+test_changes = events.test_the_last_event_has_the_current_session_after_fast_changes
 test_heads = events.test_every_block_is_sent_in_order_on_every_socket
 
 test_origins = inbox.test_it_opens_to_the_sites_own_page_alone

@@ -11,7 +11,8 @@ from django.utils import timezone
 from websockets.exceptions import InvalidStatus
 
 from tests.support import web
-from tests.support.dapps import Owner, orm, page_token, run
+from tests.support.coroutines import run, scenario
+from tests.support.dapps import Owner, orm, page_token
 from tests.support.live import Live, live_service
 from tests.support.wallet import BY_USER, served_chains
 from wallets import internal_key
@@ -111,19 +112,17 @@ def test_a_programs_code_is_not_good_for_pages(live: Live, owner: Owner) -> None
     assert Pairing.objects.get(user=owner.user, label="bot 2").used_at is None
 
 
-def test_guesses_are_counted_and_then_even_the_right_code_is_refused(
+@scenario
+async def test_guesses_are_counted_and_then_even_the_right_code_is_refused(
     live: Live, owner: Owner
 ) -> None:
-    async def scenario() -> None:
-        wrong = [pair(live.base_url, f"BBBB-BBB{letter}") for letter in "BCDFGH"]
-        assert len(wrong) > MAX_GUESSES
-        outcomes = await asyncio.gather(*wrong, return_exceptions=True)
-        assert all(isinstance(outcome, PairingRefused) for outcome in outcomes)
-        code = await orm(start_program_pairing, user=owner.user, label="bot 2")
-        with pytest.raises(PairingRefused):
-            await pair(live.base_url, code)
-
-    run(scenario())
+    wrong = [pair(live.base_url, f"BBBB-BBB{letter}") for letter in "BCDFGH"]
+    assert len(wrong) > MAX_GUESSES
+    outcomes = await asyncio.gather(*wrong, return_exceptions=True)
+    assert all(isinstance(outcome, PairingRefused) for outcome in outcomes)
+    code = await orm(start_program_pairing, user=owner.user, label="bot 2")
+    with pytest.raises(PairingRefused):
+        await pair(live.base_url, code)
 
 
 def test_a_blocked_page_is_reported(live: Live, owner: Owner) -> None:
@@ -134,44 +133,39 @@ def test_a_blocked_page_is_reported(live: Live, owner: Owner) -> None:
     assert (answer.status_code, answer.json()["error"]) == (403, "access_denied")
 
 
-def test_a_token_is_renewed_while_its_socket_stays_open(
+@scenario
+async def test_a_token_is_renewed_while_its_socket_stays_open(
     live: Live, owner: Owner
 ) -> None:
-    async def scenario() -> None:
-        url, old = live.base_url, owner.token
-        async with await owner.connect() as before:
-            assert await renew(url, old) == old  # the token is recent
-            await orm(make_old, owner)
-            fresh = await renew(url, old)
-            assert fresh != old
-            async with await connect(owner.url, old):  # the response may have been lost
-                pass
-            async with await connect(owner.url, fresh) as after:
-                assert await after.call("wallet_getSession") == EMPTY
-            with pytest.raises(InvalidStatus):
-                await connect(owner.url, old)
-            with pytest.raises(PairingRefused):
-                await renew(url, old)
-            assert await before.call("wallet_getSession") == EMPTY
-            assert await renew(url, fresh) == fresh
-
-    run(scenario())
+    url, old = live.base_url, owner.token
+    async with await owner.connect() as before:
+        assert await renew(url, old) == old  # the token is recent
+        await orm(make_old, owner)
+        fresh = await renew(url, old)
+        assert fresh != old
+        async with await connect(owner.url, old):  # the response may have been lost
+            pass
+        async with await connect(owner.url, fresh) as after:
+            assert await after.call("wallet_getSession") == EMPTY
+        with pytest.raises(InvalidStatus):
+            await connect(owner.url, old)
+        with pytest.raises(PairingRefused):
+            await renew(url, old)
+        assert await before.call("wallet_getSession") == EMPTY
+        assert await renew(url, fresh) == fresh
 
 
-def test_two_renewals_of_one_secret_give_the_same_valid_token(
+@scenario
+async def test_two_renewals_of_one_secret_give_the_same_valid_token(
     live: Live, owner: Owner
 ) -> None:
     """Two pages may send the old secret concurrently, and each keeps its response."""
-
-    async def scenario() -> None:
-        await orm(make_old, owner)
-        old = owner.token
-        first, second = await renew(live.base_url, old), await renew(live.base_url, old)
-        assert first == second != old
-        async with await connect(owner.url, first) as client:
-            assert await client.call("wallet_getSession") == EMPTY
-
-    run(scenario())
+    await orm(make_old, owner)
+    old = owner.token
+    first, second = await renew(live.base_url, old), await renew(live.base_url, old)
+    assert first == second != old
+    async with await connect(owner.url, first) as client:
+        assert await client.call("wallet_getSession") == EMPTY
 
 
 def make_old(owner: Owner) -> None:

@@ -31,7 +31,8 @@ from samples.contracts import contract
 from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer
 from tests.support import chains, copies
-from tests.support.dapps import orm, run
+from tests.support.coroutines import run, scenario
+from tests.support.dapps import orm
 from tests.support.live import Live, api_key_of, live_service, request
 from tests.support.node_sockets import NodeSocket, open_socket, socket_url
 from tests.support.upstream_server import UpstreamServer, running_upstream
@@ -269,23 +270,20 @@ def test_a_reorganisation_removes_logs_and_sends_the_new_branch(
     run(scenario())
 
 
-def test_a_subscription_in_a_batch_begins_after_the_response(
+@scenario
+async def test_a_subscription_in_a_batch_begins_after_the_response(
     trunk: Trunk, live: Live
 ) -> None:
     batch = [{**request("eth_subscribe", "newHeads"), "id": n} for n in range(3)]
-
-    async def scenario() -> None:
-        async with await open_socket(live, await orm(live.new_key)) as node:
-            answers = await node.exchange([*batch, request("eth_subscribe", "other")])
-            ids = [answer.get("result") for answer in answers[:3]]
-            assert answers[3]["error"] == {
-                "code": -32601,
-                "message": 'no "other" subscription in eth namespace',
-            }
-            await trunk.grow()
-            assert sorted(ids) == sorted([(await node.next_event())[0] for _ in ids])
-
-    run(scenario())
+    async with await open_socket(live, await orm(live.new_key)) as node:
+        answers = await node.exchange([*batch, request("eth_subscribe", "other")])
+        ids = [answer.get("result") for answer in answers[:3]]
+        assert answers[3]["error"] == {
+            "code": -32601,
+            "message": 'no "other" subscription in eth namespace',
+        }
+        await trunk.grow()
+        assert sorted(ids) == sorted([(await node.next_event())[0] for _ in ids])
 
 
 _UNMARSHAL = "invalid argument {}: json: cannot unmarshal {} into Go value of type {}"
@@ -362,25 +360,21 @@ WRONG_ARGUMENTS: list[tuple[str, Any, int, str]] = [
 ]
 
 
-def test_wrong_arguments_are_refused_as_by_geth(live: Live) -> None:
-    async def scenario() -> None:
-        async with await open_socket(live, await orm(live.new_key)) as node:
-            for method, params, code, message in WRONG_ARGUMENTS:
-                answer = await node.exchange({**request(method), "params": params})
-                assert answer["error"]["code"] == code, params
-                assert answer["error"]["message"].startswith(message), params
-
-    run(scenario())
+@scenario
+async def test_wrong_arguments_are_refused_as_by_geth(live: Live) -> None:
+    async with await open_socket(live, await orm(live.new_key)) as node:
+        for method, params, code, message in WRONG_ARGUMENTS:
+            answer = await node.exchange({**request(method), "params": params})
+            assert answer["error"]["code"] == code, params
+            assert answer["error"]["message"].startswith(message), params
 
 
-def test_syncing_is_reported_at_once(live: Live) -> None:
-    async def scenario() -> None:
-        async with await open_socket(live, await orm(live.new_key)) as node:
-            name = await node.ask("eth_subscribe", "syncing")
-            assert await node.next_event() == (name, False)
-            assert await node.ask("eth_unsubscribe", name) is True
-
-    run(scenario())
+@scenario
+async def test_syncing_is_reported_at_once(live: Live) -> None:
+    async with await open_socket(live, await orm(live.new_key)) as node:
+        name = await node.ask("eth_subscribe", "syncing")
+        assert await node.next_event() == (name, False)
+        assert await node.ask("eth_unsubscribe", name) is True
 
 
 def test_pending_transactions_of_an_upstream_are_sent(trunk: Trunk) -> None:
@@ -536,20 +530,16 @@ def test_a_key_without_credits_gets_no_more_notifications(
     run(scenario())
 
 
-def test_bounds_of_a_socket(live: Live) -> None:
-    async def scenario() -> None:
-        async with await open_socket(live, await orm(live.new_key)) as node:
-            batch = [request("eth_subscribe", "newHeads")] * 101
-            answers = await node.exchange(batch)
-            assert [("result" in answer) for answer in answers] == [True] * 100 + [
-                False
-            ]
-            assert answers[-1]["error"]["data"]["reason"] == "too_many_subscriptions"
-        async with await open_socket(live, await orm(live.new_key)) as node:
-            await node.connection.send('"' + "x" * 2**20 + '"')
-            assert (await node.closed())[0] == 1009
-
-    run(scenario())
+@scenario
+async def test_bounds_of_a_socket(live: Live) -> None:
+    async with await open_socket(live, await orm(live.new_key)) as node:
+        batch = [request("eth_subscribe", "newHeads")] * 101
+        answers = await node.exchange(batch)
+        assert [("result" in answer) for answer in answers] == [True] * 100 + [False]
+        assert answers[-1]["error"]["data"]["reason"] == "too_many_subscriptions"
+    async with await open_socket(live, await orm(live.new_key)) as node:
+        await node.connection.send('"' + "x" * 2**20 + '"')
+        assert (await node.closed())[0] == 1009
 
 
 def test_connections_of_a_key_are_limited(trunk: Trunk) -> None:

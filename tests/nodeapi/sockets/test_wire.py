@@ -11,7 +11,7 @@ import pytest
 from nodeapi.frames import wire as wires
 from nodeapi.frames.wire import WIRE, SendQueue
 from nodeapi.sockets.consumer import SocketConsumer
-from tests.support.dapps import scenario
+from tests.support.coroutines import scenario
 from tests.support.waiting import in_time, until
 
 ACCEPT = {"type": "websocket.accept"}

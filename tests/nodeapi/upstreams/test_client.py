@@ -31,6 +31,7 @@ from tests.nodeapi.upstreams.asking import (
     with_secrets,
 )
 from tests.support.certificates import make_certificate
+from tests.support.coroutines import scenario
 from tests.support.upstream_server import (
     PATH,
     UpstreamServer,
@@ -56,15 +57,12 @@ def test_call_returns_the_result(server: UpstreamServer, scheme: str):
     assert ask(server.url(scheme), "eth_nothing") is None
 
 
-def test_connection_is_kept_between_calls(server: UpstreamServer, scheme: str):
+@scenario
+async def test_connection_is_kept_between_calls(server: UpstreamServer, scheme: str):
     server.methods["eth_chainId"] = "0x1"
-
-    async def scenario() -> None:
-        async with UpstreamClient(server.url(scheme)) as client:
-            for _ in range(5):
-                assert await client.call("eth_chainId") == "0x1"
-
-    asyncio.run(scenario())
+    async with UpstreamClient(server.url(scheme)) as client:
+        for _ in range(5):
+            assert await client.call("eth_chainId") == "0x1"
     assert server.connections == 1
 
 
@@ -183,29 +181,26 @@ OVER_HTTP = {
 
 
 @pytest.mark.parametrize("fault", OVER_BOTH)
-def test_failure_is_unavailable(server: UpstreamServer, scheme: str, fault: str):
+@scenario
+async def test_failure_is_unavailable(server: UpstreamServer, scheme: str, fault: str):
     server.methods["eth_chainId"] = "0x1"
     server.fault = OVER_BOTH[fault]
     url = with_secrets(server.url(scheme))
+    async with UpstreamClient(url, HEADERS, timeout=SOON) as client:
+        with failing():
+            await client.call("eth_chainId")
+        server.fault = None
+        server.release()
 
-    async def scenario() -> None:
-        async with UpstreamClient(url, HEADERS, timeout=SOON) as client:
-            with failing():
-                await client.call("eth_chainId")
-            server.fault = None
-            server.release()
+        async def works() -> bool:
+            try:
+                return await client.call("eth_chainId") == "0x1"
+            except UpstreamUnavailable:
+                return False  # on a slow machine
 
-            async def works() -> bool:
-                try:
-                    return await client.call("eth_chainId") == "0x1"
-                except UpstreamUnavailable:
-                    return False  # on a slow machine
-
-            # A late response does not count as the response to another call.
-            await until(works)
-            assert not any(secret in repr(client) for secret in SECRETS)
-
-    asyncio.run(in_time(scenario()))
+        # A late response does not count as the response to another call.
+        await until(works)
+        assert not any(secret in repr(client) for secret in SECRETS)
 
 
 @pytest.mark.parametrize("fault", OVER_HTTP)
@@ -225,21 +220,18 @@ def test_error_object_counts_with_a_client_errors_status(server: UpstreamServer)
     assert caught.value.code == 7
 
 
-def test_limit_of_a_response_may_be_raised(server: UpstreamServer, scheme: str):
+@scenario
+async def test_limit_of_a_response_may_be_raised(server: UpstreamServer, scheme: str):
     server.methods["debug_x"] = "x" * 2**21
-
-    async def scenario() -> None:
-        async with UpstreamClient(server.url(scheme), max_bytes=100) as client:
-            with failing() as caught:
-                await client.call("debug_x")
-            assert caught.value.reason in (
-                "the response is longer than 100 bytes",
-                "a message is too long",
-            )
-            found = await client.call("debug_x", max_bytes=2**22)
-            assert len(found) == 2**21
-
-    asyncio.run(scenario())
+    async with UpstreamClient(server.url(scheme), max_bytes=100) as client:
+        with failing() as caught:
+            await client.call("debug_x")
+        assert caught.value.reason in (
+            "the response is longer than 100 bytes",
+            "a message is too long",
+        )
+        found = await client.call("debug_x", max_bytes=2**22)
+        assert len(found) == 2**21
 
 
 def test_status_and_delay_are_reported(server: UpstreamServer):
@@ -428,15 +420,12 @@ def test_batch_has_results_in_the_order_of_the_calls(
     assert (error.code, error.message) == (-32000, "no")
 
 
-def test_long_batch_is_sent_in_parts(server: UpstreamServer):
+@scenario
+async def test_long_batch_is_sent_in_parts(server: UpstreamServer):
     server.methods["eth_same"] = lambda value: value
-
-    async def scenario() -> None:
-        async with UpstreamClient(server.http_url) as client:
-            calls = [("eth_same", (number,)) for number in range(MAX_BATCH + 5)]
-            assert await client.batch(calls) == list(range(MAX_BATCH + 5))
-
-    asyncio.run(scenario())
+    async with UpstreamClient(server.http_url) as client:
+        calls = [("eth_same", (number,)) for number in range(MAX_BATCH + 5)]
+        assert await client.batch(calls) == list(range(MAX_BATCH + 5))
     assert server.requests == [MAX_BATCH, 5]
 
 
@@ -454,47 +443,40 @@ def test_long_batch_is_sent_in_parts(server: UpstreamServer):
     }.items(),
     ids=lambda change: change[0],
 )
-def test_batch_with_other_answers_is_unavailable(server: UpstreamServer, change: Any):
+@scenario
+async def test_batch_with_other_answers_is_unavailable(
+    server: UpstreamServer, change: Any
+):
     server.methods["eth_same"] = lambda value: value
     server.fault = content(change[1])
-
-    async def scenario() -> None:
-        async with UpstreamClient(server.http_url) as client:
-            with failing():
-                await client.batch([("eth_same", (1,)), ("eth_same", (2,))])
-
-    asyncio.run(scenario())
+    async with UpstreamClient(server.http_url) as client:
+        with failing():
+            await client.batch([("eth_same", (1,)), ("eth_same", (2,))])
 
 
-def test_batch_may_be_refused_as_a_whole(server: UpstreamServer):
+@scenario
+async def test_batch_may_be_refused_as_a_whole(server: UpstreamServer):
     error = {"id": None, "error": {"code": -32600, "message": "batch too large"}}
     server.fault = content(lambda found: error)
-
-    async def scenario() -> None:
-        async with UpstreamClient(server.http_url) as client:
-            with pytest.raises(UpstreamError, match="batch too large"):
-                await client.batch([("eth_x", ()), ("eth_y", ())])
-
-    asyncio.run(scenario())
+    async with UpstreamClient(server.http_url) as client:
+        with pytest.raises(UpstreamError, match="batch too large"):
+            await client.batch([("eth_x", ()), ("eth_y", ())])
 
 
-def test_calls_in_progress_are_limited(server: UpstreamServer, scheme: str):
+@scenario
+async def test_calls_in_progress_are_limited(server: UpstreamServer, scheme: str):
     server.methods |= {"eth_x": "x", "eth_y": "y"}
     server.fault = hold
-
-    async def scenario() -> None:
-        async with UpstreamClient(server.url(scheme), timeout=600) as client:
-            calls = [
-                asyncio.create_task(client.call("eth_x")) for _ in range(MAX_CALLS + 4)
-            ]
-            await until(lambda: server.count("eth_x") == MAX_CALLS)
-            server.fault = None
-            async with UpstreamClient(server.url(scheme)) as other:
-                for _ in range(5):
-                    # A call would have arrived in the meantime.
-                    await other.call("eth_y")
-            assert server.count("eth_x") == MAX_CALLS
-            await asyncio.to_thread(server.release)
-            assert await in_time(asyncio.gather(*calls)) == ["x"] * len(calls)
-
-    asyncio.run(scenario())
+    async with UpstreamClient(server.url(scheme), timeout=600) as client:
+        calls = [
+            asyncio.create_task(client.call("eth_x")) for _ in range(MAX_CALLS + 4)
+        ]
+        await until(lambda: server.count("eth_x") == MAX_CALLS)
+        server.fault = None
+        async with UpstreamClient(server.url(scheme)) as other:
+            for _ in range(5):
+                # A call would have arrived in the meantime.
+                await other.call("eth_y")
+        assert server.count("eth_x") == MAX_CALLS
+        await asyncio.to_thread(server.release)
+        assert await in_time(asyncio.gather(*calls)) == ["x"] * len(calls)

@@ -24,6 +24,7 @@ from nodeapi.upstreams.errors import (
     UpstreamError,
     UpstreamUnavailable,
 )
+from tests.support.coroutines import scenario
 from tests.support.upstream_server import UpstreamServer, hold, refuse
 from tests.support.waiting import in_time
 
@@ -234,17 +235,14 @@ def test_wrong_types_are_unusable(server: UpstreamServer) -> None:
     read(server, scenario)
 
 
-def test_a_late_hint_is_not_asked_for_again_for_some_minutes(
+@scenario
+async def test_a_late_hint_is_not_asked_for_again_for_some_minutes(
     server: UpstreamServer,
 ) -> None:
     server.fault = hold
-
-    async def scenario() -> None:
-        async with UpstreamClient(server.url("http"), timeout=0.2) as client:
-            with pytest.raises(UpstreamUnavailable):
-                await hints.prestate_keys(client, BLOCK_HASH, LIMIT)
-            with pytest.raises(MethodUnavailable):
-                await hints.prestate_keys(client, BLOCK_HASH, LIMIT)
-
-    asyncio.run(in_time(scenario()))
+    async with UpstreamClient(server.url("http"), timeout=0.2) as client:
+        with pytest.raises(UpstreamUnavailable):
+            await hints.prestate_keys(client, BLOCK_HASH, LIMIT)
+        with pytest.raises(MethodUnavailable):
+            await hints.prestate_keys(client, BLOCK_HASH, LIMIT)
     assert server.count("debug_traceBlockByHash") == 1

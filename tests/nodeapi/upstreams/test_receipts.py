@@ -19,6 +19,7 @@ from nodeapi.upstreams.errors import UnusableAnswer, UpstreamError
 from nodeapi.upstreams.receipts import block_receipts, decode_receipts
 from tests.golden import recording
 from tests.golden.chains import CHAINS
+from tests.support.coroutines import scenario
 from tests.support.upstream_server import UpstreamServer, refuse
 from tests.support.waiting import in_time
 
@@ -97,16 +98,15 @@ def test_receipts_are_read_at_once_or_one_by_one(server: UpstreamServer) -> None
             ask(server)
 
 
-def test_a_block_without_transactions_needs_no_request(server: UpstreamServer) -> None:
+@scenario
+async def test_a_block_without_transactions_needs_no_request(
+    server: UpstreamServer,
+) -> None:
     header = example()[0].header
-
-    async def scenario() -> None:
-        async with UpstreamClient(server.http_url) as client:
-            assert not await block_receipts(client, header.hash, ordered_root([]), [])
-            with pytest.raises(UnusableAnswer):
-                await block_receipts(client, header.hash, header.receipts_root, [])
-
-    asyncio.run(scenario())
+    async with UpstreamClient(server.http_url) as client:
+        assert not await block_receipts(client, header.hash, ordered_root([]), [])
+        with pytest.raises(UnusableAnswer):
+            await block_receipts(client, header.hash, header.receipts_root, [])
     assert server.calls == []
 
 

@@ -10,6 +10,7 @@ import pytest
 from nodeapi.upstreams.client import UpstreamClient
 from nodeapi.upstreams.errors import MethodUnavailable
 from tests.nodeapi.upstreams.asking import HEADERS, ask, failing, with_secrets
+from tests.support.coroutines import scenario
 from tests.support.ports import free_port
 from tests.support.upstream_server import (
     PATH,
@@ -23,53 +24,44 @@ from tests.support.upstream_server import (
 from tests.support.waiting import in_time, until
 
 
-def test_calls_over_a_lost_connection_fail_and_the_next_one_reconnects(
+@scenario
+async def test_calls_over_a_lost_connection_fail_and_the_next_one_reconnects(
     server: UpstreamServer,
 ):
     server.methods["eth_x"] = "x"
-
-    async def scenario() -> None:
-        async with UpstreamClient(server.ws_url, timeout=600) as client:
-            assert await client.call("eth_x") == "x"
-            server.fault = hold
-            calls = [asyncio.create_task(client.call("eth_x")) for _ in range(3)]
-            await until(lambda: server.count("eth_x") == 4)
-            await asyncio.to_thread(server.drop)
-            for call in calls:
-                with failing():
-                    await in_time(call)
-            server.fault = None
-            assert await client.call("eth_x") == "x"
-
-    asyncio.run(scenario())
+    async with UpstreamClient(server.ws_url, timeout=600) as client:
+        assert await client.call("eth_x") == "x"
+        server.fault = hold
+        calls = [asyncio.create_task(client.call("eth_x")) for _ in range(3)]
+        await until(lambda: server.count("eth_x") == 4)
+        await asyncio.to_thread(server.drop)
+        for call in calls:
+            with failing():
+                await in_time(call)
+        server.fault = None
+        assert await client.call("eth_x") == "x"
     assert server.connections == 2
 
 
-def test_concurrent_calls_share_one_handshake(server: UpstreamServer):
+@scenario
+async def test_concurrent_calls_share_one_handshake(server: UpstreamServer):
     server.methods["eth_x"] = "x"
-
-    async def scenario() -> None:
-        async with UpstreamClient(server.ws_url) as client:
-            await asyncio.gather(*(client.call("eth_x") for _ in range(10)))
-
-    asyncio.run(scenario())
+    async with UpstreamClient(server.ws_url) as client:
+        await asyncio.gather(*(client.call("eth_x") for _ in range(10)))
     assert server.connections == 1
 
 
-def test_silent_socket_is_detected_by_pings(server: UpstreamServer):
+@scenario
+async def test_silent_socket_is_detected_by_pings(server: UpstreamServer):
     server.methods["eth_x"] = "x"
-
-    async def scenario() -> None:
-        client = UpstreamClient(server.ws_url, timeout=600, ping_seconds=1)
-        async with client:
+    client = UpstreamClient(server.ws_url, timeout=600, ping_seconds=1)
+    async with client:
+        await client.call("eth_x")
+        await asyncio.to_thread(server.go_silent)
+        with failing() as caught:
             await client.call("eth_x")
-            await asyncio.to_thread(server.go_silent)
-            with failing() as caught:
-                await client.call("eth_x")
-            assert caught.value.reason == "a ping was not answered"
-            assert await client.call("eth_x") == "x"
-
-    asyncio.run(in_time(scenario()))
+        assert caught.value.reason == "a ping was not answered"
+        assert await client.call("eth_x") == "x"
 
 
 def test_refused_handshake_is_unavailable(server: UpstreamServer):
@@ -110,143 +102,122 @@ def test_too_long_message_closes_the_connection(
     assert caught.value.reason == "a message is too long"
 
 
-def test_closing_the_client_ends_its_calls(server: UpstreamServer, scheme: str):
+@scenario
+async def test_closing_the_client_ends_its_calls(server: UpstreamServer, scheme: str):
     server.fault = hold
-
-    async def scenario() -> None:
-        client = UpstreamClient(server.url(scheme), timeout=600)
-        call = asyncio.create_task(client.call("eth_x"))
-        await until(lambda: server.count("eth_x") == 1)
-        await client.close()
-        with failing():
-            await call
-
-    asyncio.run(in_time(scenario()))
+    client = UpstreamClient(server.url(scheme), timeout=600)
+    call = asyncio.create_task(client.call("eth_x"))
+    await until(lambda: server.count("eth_x") == 1)
+    await client.close()
+    with failing():
+        await call
 
 
 # Subscriptions
 
 
-def test_heads_are_delivered_over_every_connection(server: UpstreamServer):
+@scenario
+async def test_heads_are_delivered_over_every_connection(server: UpstreamServer):
     found: list[Any] = []
-
-    async def scenario() -> None:
-        async with UpstreamClient(server.ws_url) as client:
-            task = asyncio.create_task(client.subscribe_heads(found.append))
-            for number in range(3):
-                await until(lambda: any(server.sockets.values()))
-                await asyncio.to_thread(server.notify, "newHeads", {"number": number})
-                await until(lambda number=number: {"number": number} in found)
-                await asyncio.to_thread(server.drop)
-                await until(lambda: not server.sockets)
-            task.cancel()
-            await asyncio.wait([task])
-
-    asyncio.run(in_time(scenario()))
+    async with UpstreamClient(server.ws_url) as client:
+        task = asyncio.create_task(client.subscribe_heads(found.append))
+        for number in range(3):
+            await until(lambda: any(server.sockets.values()))
+            await asyncio.to_thread(server.notify, "newHeads", {"number": number})
+            await until(lambda number=number: {"number": number} in found)
+            await asyncio.to_thread(server.drop)
+            await until(lambda: not server.sockets)
+        task.cancel()
+        await asyncio.wait([task])
     assert found == [{"number": 0}, {"number": 1}, {"number": 2}]
 
 
-def test_first_notification_may_follow_the_response_at_once(server: UpstreamServer):
+@scenario
+async def test_first_notification_may_follow_the_response_at_once(
+    server: UpstreamServer,
+):
     found: list[Any] = []
     notification = (
         '{"jsonrpc": "2.0", "method": "eth_subscription",'
         ' "params": {"subscription": "0xab", "result": 1}}'
     )
+    async with UpstreamClient(server.ws_url) as client:
 
-    async def scenario() -> None:
-        async with UpstreamClient(server.ws_url) as client:
+        async def subscribe() -> None:
+            await client.subscribe("newPendingTransactions", callback=found.append)
 
-            async def subscribe() -> None:
-                await client.subscribe("newPendingTransactions", callback=found.append)
-
-            server.fault = hold
-            server.methods["eth_subscribe"] = "0xab"
-            task = asyncio.create_task(subscribe())
-            await until(lambda: server.count("eth_subscribe") == 1)
-            await asyncio.to_thread(server.release_before, notification)
-            await until(lambda: found == [1])
-            task.cancel()
-            await asyncio.wait([task])
-
-    asyncio.run(in_time(scenario()))
+        server.fault = hold
+        server.methods["eth_subscribe"] = "0xab"
+        task = asyncio.create_task(subscribe())
+        await until(lambda: server.count("eth_subscribe") == 1)
+        await asyncio.to_thread(server.release_before, notification)
+        await until(lambda: found == [1])
+        task.cancel()
+        await asyncio.wait([task])
     assert ("eth_subscribe", ["newPendingTransactions"]) in server.calls
 
 
-def test_cancelled_subscription_ends(server: UpstreamServer):
+@scenario
+async def test_cancelled_subscription_ends(server: UpstreamServer):
     found: list[Any] = []
     server.methods["eth_x"] = "x"
-
-    async def scenario() -> None:
-        async with UpstreamClient(server.ws_url) as client:
-            task = asyncio.create_task(client.subscribe_heads(found.append))
-            await until(lambda: any(server.sockets.values()))
-            task.cancel()
-            await asyncio.wait([task])
-            await until(lambda: server.count("eth_unsubscribe") == 1)
-            assert await client.call("eth_x") == "x"  # over the same connection
-
-    asyncio.run(in_time(scenario()))
+    async with UpstreamClient(server.ws_url) as client:
+        task = asyncio.create_task(client.subscribe_heads(found.append))
+        await until(lambda: any(server.sockets.values()))
+        task.cancel()
+        await asyncio.wait([task])
+        await until(lambda: server.count("eth_unsubscribe") == 1)
+        assert await client.call("eth_x") == "x"  # over the same connection
     assert server.connections == 1
 
 
-def test_notifications_of_no_subscription_are_ignored(server: UpstreamServer):
+@scenario
+async def test_notifications_of_no_subscription_are_ignored(server: UpstreamServer):
     server.methods["eth_x"] = "x"
-
-    async def scenario() -> None:
-        async with UpstreamClient(server.ws_url) as client:
-            await client.call("eth_x")
-            for params in (
-                "5",
-                "null",
-                '{"subscription": []}',
-                '{"subscription": "1"}',
-            ):
-                text = f'{{"method": "eth_subscription", "params": {params}}}'
-                await asyncio.to_thread(server.send, text)
-            assert await client.call("eth_x") == "x"
-
-    asyncio.run(scenario())
+    async with UpstreamClient(server.ws_url) as client:
+        await client.call("eth_x")
+        for params in (
+            "5",
+            "null",
+            '{"subscription": []}',
+            '{"subscription": "1"}',
+        ):
+            text = f'{{"method": "eth_subscription", "params": {params}}}'
+            await asyncio.to_thread(server.send, text)
+        assert await client.call("eth_x") == "x"
     assert server.connections == 1
 
 
-def test_subscription_is_repeated_after_a_silence(server: UpstreamServer):
-    async def scenario() -> None:
-        client = UpstreamClient(server.ws_url, ping_seconds=1)
-        async with client:
-            task = asyncio.create_task(client.subscribe_heads(lambda _: None))
-            await until(lambda: any(server.sockets.values()))
-            await asyncio.to_thread(server.go_silent)
-            await until(lambda: server.count("eth_subscribe") >= 2)
-            task.cancel()
-            await asyncio.wait([task])
-
-    asyncio.run(in_time(scenario()))
+@scenario
+async def test_subscription_is_repeated_after_a_silence(server: UpstreamServer):
+    client = UpstreamClient(server.ws_url, ping_seconds=1)
+    async with client:
+        task = asyncio.create_task(client.subscribe_heads(lambda _: None))
+        await until(lambda: any(server.sockets.values()))
+        await asyncio.to_thread(server.go_silent)
+        await until(lambda: server.count("eth_subscribe") >= 2)
+        task.cancel()
+        await asyncio.wait([task])
 
 
-def test_subscription_waits_for_an_upstream_that_is_away(server: UpstreamServer):
+@scenario
+async def test_subscription_waits_for_an_upstream_that_is_away(server: UpstreamServer):
     server.handshake = (503, {})
-
-    async def scenario() -> None:
-        async with UpstreamClient(server.ws_url) as client:
-            task = asyncio.create_task(client.subscribe_heads(lambda _: None))
-            await until(lambda: server.connections >= 2)
-            server.handshake = None
-            server.faults.append(content(lambda found: found | {"error": 5}))
-            await until(lambda: any(server.sockets.values()))
-            await until(lambda: server.count("eth_subscribe") >= 2)
-            task.cancel()
-            await asyncio.wait([task])
-
-    asyncio.run(in_time(scenario()))
+    async with UpstreamClient(server.ws_url) as client:
+        task = asyncio.create_task(client.subscribe_heads(lambda _: None))
+        await until(lambda: server.connections >= 2)
+        server.handshake = None
+        server.faults.append(content(lambda found: found | {"error": 5}))
+        await until(lambda: any(server.sockets.values()))
+        await until(lambda: server.count("eth_subscribe") >= 2)
+        task.cancel()
+        await asyncio.wait([task])
 
 
-def test_upstream_without_subscriptions(server: UpstreamServer, scheme: str):
+@scenario
+async def test_upstream_without_subscriptions(server: UpstreamServer, scheme: str):
     server.methods["eth_subscribe"] = refuse(-32601, "no such method")
-
-    async def scenario() -> None:
-        async with UpstreamClient(server.url(scheme)) as client:
-            assert client.can_subscribe is (scheme == "ws")
-            with pytest.raises(MethodUnavailable):
-                await in_time(client.subscribe_heads(lambda _: None))
-
-    asyncio.run(scenario())
+    async with UpstreamClient(server.url(scheme)) as client:
+        assert client.can_subscribe is (scheme == "ws")
+        with pytest.raises(MethodUnavailable):
+            await in_time(client.subscribe_heads(lambda _: None))

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from keys.models import UsageBucket
-from tests.support.dapps import Owner, case, failure, orm, scenario, sockets_apart
+from tests.support.coroutines import scenario
+from tests.support.dapps import Owner, case, failure, orm, sockets_apart
 from tests.support.waiting import until
 from tests.support.wallet import UNAUTHORIZED
 from wallets import internal_key

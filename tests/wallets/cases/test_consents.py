@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.coroutines import scenario
 from tests.support.dapps import (
     Owner,
     case,
@@ -15,7 +16,6 @@ from tests.support.dapps import (
     nothing_comes,
     orm,
     page_token,
-    scenario,
     sockets_apart,
 )
 from tests.support.live import Live

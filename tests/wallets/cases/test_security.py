@@ -16,13 +16,13 @@ from django.utils import timezone
 from websockets.exceptions import InvalidStatus
 
 from tests.support import web
+from tests.support.coroutines import scenario
 from tests.support.dapps import (
     Owner,
     failure,
     next_event,
     orm,
     page_token,
-    scenario,
     sockets_apart,
 )
 from tests.support.live import Live

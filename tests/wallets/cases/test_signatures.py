@@ -11,7 +11,8 @@ import pytest
 
 from networks.models import Network
 from networks.services import configure_network
-from tests.support.dapps import Owner, failure, orm, scenario, sockets_apart
+from tests.support.coroutines import scenario
+from tests.support.dapps import Owner, failure, orm, sockets_apart
 from tests.support.live import Live
 from tests.support.pages import Visit, boxes
 from tests.support.signing import (

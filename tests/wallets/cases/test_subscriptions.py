@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.coroutines import scenario
 from tests.support.dapps import (
     Owner,
     failure,
     next_event,
     nothing_comes,
     orm,
-    scenario,
     sockets_apart,
 )
 from tests.support.growing import GrowingChain, next_head, subscribed

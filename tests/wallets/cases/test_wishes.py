@@ -6,15 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.dapps import (
-    Owner,
-    case,
-    failure,
-    nothing_comes,
-    orm,
-    scenario,
-    sockets_apart,
-)
+from tests.support.coroutines import scenario
+from tests.support.dapps import Owner, case, failure, nothing_comes, orm, sockets_apart
 from tests.support.wallet import A1, M0
 from wallets.models import ConsentRequest
 

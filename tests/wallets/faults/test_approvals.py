@@ -17,7 +17,8 @@ from django.db.models import QuerySet
 
 from networks.models import Network
 from networks.services import configure_network
-from tests.support.dapps import Owner, failure, next_event, orm, scenario, sockets_apart
+from tests.support.coroutines import scenario
+from tests.support.dapps import Owner, failure, next_event, orm, sockets_apart
 from tests.support.live import Live
 from tests.support.pages import Visit, boxes
 from tests.support.signing import KEY, PASSPHRASE, SIGNER, add_key, signer_of

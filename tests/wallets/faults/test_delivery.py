@@ -11,14 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.dapps import (
-    Owner,
-    next_event,
-    nothing_comes,
-    orm,
-    scenario,
-    sockets_apart,
-)
+from tests.support.coroutines import scenario
+from tests.support.dapps import Owner, next_event, nothing_comes, orm, sockets_apart
 from tests.support.growing import GrowingChain, next_head, subscribed
 from tests.support.live import Live, live_service
 from tests.support.wallet import served_chains

@@ -16,7 +16,8 @@ import httpx
 import pytest
 from django.conf import settings
 
-from tests.support.dapps import Owner, exchange, orm, scenario, sockets_apart
+from tests.support.coroutines import scenario
+from tests.support.dapps import Owner, exchange, orm, sockets_apart
 from tests.support.growing import GrowingChain, next_head, subscribed
 from tests.support.live import Live, live_service
 from tests.support.waiting import PATIENCE_SECONDS, in_time, until

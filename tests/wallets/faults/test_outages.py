@@ -14,13 +14,13 @@ from websockets.exceptions import InvalidStatus
 
 from config.embedded.postgres import PostgresServer
 from config.variables import processes
+from tests.support.coroutines import run
 from tests.support.dapps import (
     Owner,
     failure,
     next_event,
     nothing_comes,
     orm,
-    run,
     sockets_apart,
 )
 from tests.support.growing import GrowingChain, next_head, subscribed
