@@ -70,6 +70,11 @@ _RATE_LIMIT_CODES = {
 }
 
 
+_SOCKET_BATCHES = "batches over WebSocket"
+"""Name under which a client remembers that an upstream refuses them, as some do that have
+more than a few calls. The calls are then sent one by one."""
+
+
 class UpstreamClient:
     """Calls one upstream. It belongs to the event loop in which it is first used.
 
@@ -238,12 +243,23 @@ class UpstreamClient:
         """Return the results or UpstreamErrors of calls sent in one request."""
         numbered = self._numbered(calls)
         channel = self._open()
+        most = max_bytes or self._max_bytes
+        is_socket = isinstance(channel, WebSocketConnection)
         async with self._limits():
-            responses = await channel.exchange(numbered, max_bytes or self._max_bytes)
+            if len(calls) > 1 and is_socket and not self.offers(_SOCKET_BATCHES):
+                found = await asyncio.gather(
+                    *(channel.exchange([call], most) for call in numbered)
+                )
+                responses = [response for each in found for response in each]
+            else:
+                responses = await channel.exchange(numbered, most)
         if len(responses) == 1 and _is_error_without_id(responses[0]):
             error = self._read(responses[0])
             if len(calls) == 1:
                 return self._noted(calls, [error])
+            if is_socket and self.offers(_SOCKET_BATCHES):
+                self.note_refusal(_SOCKET_BATCHES)
+                return await self._exchange(calls, max_bytes)
             raise error
         if not all(isinstance(response, dict) for response in responses):
             raise UpstreamUnavailable(NOT_JSON_RPC)

@@ -69,9 +69,10 @@ class WebSocketConnection:
     async def exchange(
         self, calls: Sequence[dict[str, Any]], max_bytes: int
     ) -> list[Any]:
-        """Send calls, each in a message, and return their responses as JSON objects.
+        """Send calls in one message, as a batch if there are several.
 
-        There is no time limit.
+        Return the responses in the upstream's order. They can be any JSON values. There
+        is no time limit.
 
         Raises: UpstreamUnavailable.
         """
@@ -162,17 +163,18 @@ class _Connect(connect):
         return exc
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Pending:
-    """A call that waits for its response.
+    """A call or a batch that waits for its response.
 
-    response: completed with a JSON object, or with the error to raise.
+    response: completed with a JSON object, a list of them, or with the error to raise.
     callback: gets the notifications if the call is an `eth_subscribe`.
     """
 
     response: asyncio.Future[Any]
     max_bytes: int
     callback: Callback | None
+    is_batch: bool
 
 
 class _Session:
@@ -196,34 +198,33 @@ class _Session:
         max_bytes: int,
         callback: Callback | None = None,
     ) -> list[Any]:
-        """Send calls, and return their responses in the same order."""
+        """Send calls in one message, and return the responses."""
         if self.closed.done():
             raise UpstreamUnavailable(self.closed.result().reason)
-        loop = asyncio.get_running_loop()
-        pending = {
-            call["id"]: _Pending(loop.create_future(), max_bytes, callback)
-            for call in calls
-        }
-        self._pending |= pending
+        pending = _Pending(
+            *(asyncio.get_running_loop().create_future(), max_bytes, callback),
+            is_batch=len(calls) > 1,
+        )
+        numbers = [call["id"] for call in calls]
+        self._pending |= dict.fromkeys(numbers, pending)
         self._limit_messages()
         try:
-            for call in calls:
-                await self._socket.send(orjson.dumps(call), text=True)
-            responses = [await each.response for each in pending.values()]
+            message = calls[0] if len(calls) == 1 else calls
+            await self._socket.send(orjson.dumps(message), text=True)
+            response = await pending.response
         except ConnectionClosed as error:
             raise _closed(error) from None
         finally:
-            for number, each in pending.items():
+            for number in numbers:
                 del self._pending[number]
-                if not each.response.done() or each.response.cancelled():
-                    self._cancelled[number] = each.max_bytes
+            if not pending.response.done() or pending.response.cancelled():
+                self._cancelled[numbers[0]] = max_bytes
             while len(self._cancelled) > CANCELLED_KEPT:
                 del self._cancelled[next(iter(self._cancelled))]
             self._limit_messages()
-        for response in responses:
-            if isinstance(response, UpstreamUnavailable):
-                raise UpstreamUnavailable(response.reason)
-        return responses
+        if isinstance(response, UpstreamUnavailable):
+            raise UpstreamUnavailable(response.reason)
+        return response if isinstance(response, list) else [response]
 
     def _limit_messages(self) -> None:
         """Limit the next message to the largest response that may arrive."""
@@ -288,25 +289,36 @@ class _Session:
             found = orjson.loads(message)
         except ValueError:
             raise UpstreamUnavailable(NOT_JSON) from None
-        if not isinstance(found, dict):
+        responses = found if isinstance(found, list) else [found]
+        if not all(isinstance(each, dict) for each in responses):
             raise UpstreamUnavailable(NOT_JSON_RPC)
-        if found.get("method") == "eth_subscription":
+        if isinstance(found, dict) and found.get("method") == "eth_subscription":
             self._notify(found.get("params"))
             return
-        number, result = found.get("id"), found.get("result")
-        if type(number) is int and self._cancelled.pop(number, None) is not None:
-            self._limit_messages()
-        pending = self._pending.get(number) if type(number) is int else None
+        ids = (each.get("id") for each in responses)
+        numbers = [number for number in ids if type(number) is int]
+        for number in numbers:
+            if self._cancelled.pop(number, None) is not None:
+                self._limit_messages()
+        pending = next((self._pending[n] for n in numbers if n in self._pending), None)
+        if not numbers and (isinstance(found, list) or "error" in found):
+            pending = self._only_batch()
         if pending is None or pending.response.done():
             return
         if len(message) > pending.max_bytes:
             reason = TOO_LONG.format(pending.max_bytes)
             pending.response.set_result(UpstreamUnavailable(reason))
             return
+        result = responses[0].get("result")
         if pending.callback is not None and isinstance(result, str):
             # At once, because the next message may be the first notification.
             self._subscriptions[result] = pending.callback
         pending.response.set_result(found)
+
+    def _only_batch(self) -> _Pending | None:
+        """Return the batch that a message without ids answers, None if there are several."""
+        batches = {each for each in self._pending.values() if each.is_batch}
+        return batches.pop() if len(batches) == 1 else None
 
     def _notify(self, params: Any) -> None:
         if isinstance(params, dict) and isinstance(params.get("subscription"), str):

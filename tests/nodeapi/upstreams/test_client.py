@@ -421,9 +421,9 @@ def test_batch_has_results_in_the_order_of_the_calls(
 
 
 @scenario
-async def test_long_batch_is_sent_in_parts(server: UpstreamServer):
+async def test_long_batch_is_sent_in_parts(server: UpstreamServer, scheme: str):
     server.methods["eth_same"] = lambda value: value
-    async with UpstreamClient(server.http_url) as client:
+    async with UpstreamClient(server.url(scheme)) as client:
         calls = [("eth_same", (number,)) for number in range(MAX_BATCH + 5)]
         assert await client.batch(calls) == list(range(MAX_BATCH + 5))
     assert server.requests == [MAX_BATCH, 5]
@@ -445,11 +445,11 @@ async def test_long_batch_is_sent_in_parts(server: UpstreamServer):
 )
 @scenario
 async def test_batch_with_other_answers_is_unavailable(
-    server: UpstreamServer, change: Any
+    server: UpstreamServer, scheme: str, change: Any
 ):
     server.methods["eth_same"] = lambda value: value
     server.fault = content(change[1])
-    async with UpstreamClient(server.http_url) as client:
+    async with UpstreamClient(server.url(scheme)) as client:
         with failing():
             await client.batch([("eth_same", (1,)), ("eth_same", (2,))])
 
@@ -461,6 +461,20 @@ async def test_batch_may_be_refused_as_a_whole(server: UpstreamServer):
     async with UpstreamClient(server.http_url) as client:
         with pytest.raises(UpstreamError, match="batch too large"):
             await client.batch([("eth_x", ()), ("eth_y", ())])
+
+
+@scenario
+async def test_calls_are_sent_one_by_one_over_a_socket_without_batches(
+    server: UpstreamServer,
+):
+    server.methods["eth_same"] = lambda value: value
+    error = {"id": None, "error": {"code": -32600, "message": "batch too large"}}
+    server.fault = content(lambda found: error if isinstance(found, list) else found)
+    async with UpstreamClient(server.ws_url) as client:
+        for _ in range(2):
+            calls = [("eth_same", (1,)), ("eth_same", (2,))]
+            assert await client.batch(calls) == [1, 2]
+    assert server.requests == [2, 1, 1, 1, 1]
 
 
 @scenario
