@@ -44,9 +44,7 @@ PARTS = {
     "endpoint": Part("bench.endpoint:endpoint", 180),
     "workers": Part("bench.endpoint:workers", 40),
     "traces": Part("bench.traces:traces", 90),
-    "beside": Part("bench.beside:beside", 90),
-    "limits": Part("bench.options:limits", 60),
-    "records": Part("bench.options:records", 60),
+    "records": Part("bench.records:records", 60),
     "sockets": Part("bench.sockets:sockets", 70),
     "worst": Part("bench.worst:worst", 140),
     "admin": Part("bench.admin:admin", 120),
@@ -55,7 +53,7 @@ PARTS = {
     "storage": Part("bench.storage:storage", 50),
     "checkpoint": Part("bench.checkpoint:checkpoint", 120),
 }
-"""All parts. Together they take at most 29 minutes."""
+"""All parts. Together they take at most 26 minutes."""
 
 
 def main(name: str, path: Path) -> None:

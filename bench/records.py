@@ -1,6 +1,6 @@
-"""The cost of rate limits, of the request log and of metrics.
+"""The cost of the request log and of metrics.
 
-Services or keys with different options get the same requests in turn.
+Services with different settings get the same requests in turn.
 """
 
 from __future__ import annotations
@@ -13,31 +13,17 @@ from statistics import median
 
 import httpx
 
-from bench.endpoint import SLUG, blocks_by_hash, prepare
-from bench.keys import new_key
+from bench.endpoint import blocks_by_hash, prepare
 from bench.loadgen import Job, loadgen
 from bench.rows import Row
 from bench.servers import SERVICE, Target, in_turn, rate_rows, serving, split_cores
 from bench.turns import Say
-from keys.limiter.gcra import MAX_RATE
 
 ROUNDS = 11
 SECONDS = 0.4
 CONNECTIONS = 16
-REQUIRED_WITH_LIMITS = ">= 0.9"
 SCRAPE_SECONDS = 1.0
 """Interval of requests for metrics. Prometheus usually requests them every 15 s."""
-
-LIMITS = {
-    "without limits": {},
-    "1,000,000 credits/s": {"credits_per_second": MAX_RATE},
-    "200,000 credits/s, burst of 3,000": {
-        "credits_per_second": 200_000,
-        "burst": 3_000,
-    },
-}
-"""Limits above the load, so that no request is rejected. A smaller burst means
-smaller leases."""
 
 SERVICES = {
     "no request log": {},
@@ -45,24 +31,6 @@ SERVICES = {
     "REQUEST_LOG=all, JSON": {"REQUEST_LOG": "all", "LOG_FORMAT": "json"},
     "metrics asked for each second": {"METRICS": "1"},
 }
-
-
-def limits(folder: Path, say: Say) -> list[Row]:
-    """Compare the throughput of keys with limits with that of an unlimited key."""
-    prepare(folder, say)
-    case = blocks_by_hash()
-    server_core, generator_core = split_cores()
-    with (
-        loadgen(generator_core) as generator,
-        serving("limits", SERVICE, cores=server_core) as target,
-    ):
-        jobs = {}
-        for name, terms in LIMITS.items():
-            requests = case.requests(f"/{SLUG}/v3/{new_key(**terms)}")
-            jobs[name] = target, Job(target.port, requests, CONNECTIONS, SECONDS)
-        found = in_turn(generator, jobs, ROUNDS)
-    start = f"{case.name}, {CONNECTIONS} connections"
-    return rate_rows("limits", start, found, REQUIRED_WITH_LIMITS)
 
 
 def records(folder: Path, say: Say) -> list[Row]:
