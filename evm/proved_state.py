@@ -69,6 +69,19 @@ class ProvedValues:
     codes: dict[Hash32, bytes] = field(default_factory=dict)
     """By hash: the code of each of the accounts."""
 
+    def update(self, other: ProvedValues) -> None:
+        """Add the values of another set."""
+        self.accounts |= other.accounts
+        self.slots |= other.slots
+        self.codes |= other.codes
+
+    def missing(self, keys: Keys) -> Keys:
+        """Return those of `keys` that have no value here."""
+        return Keys(
+            {key for key in keys.accounts if key not in self.accounts},
+            {key for key in keys.slots if key not in self.slots},
+        )
+
 
 class ProvedState:
     """The part of a state that nodes and codes of untrusted origin prove.

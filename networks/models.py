@@ -222,6 +222,17 @@ class Network(models.Model):
         }
 
     @property
+    def oldest_by_proofs(self) -> dict[str, int] | None:
+        """The numbers of the oldest blocks whose data an upstream with old states proves.
+
+        None if the network started at block 0.
+        """
+        oldest = self.oldest_blocks
+        if oldest is None:
+            return None
+        return {"state": oldest["blocks"], "traces": oldest["blocks"] + 1}
+
+    @property
     def state_text(self) -> str:
         """The state as text: `preparing` if that hides the network, otherwise the state."""
         if self.is_preparing and self.state == NetworkState.VISIBLE:

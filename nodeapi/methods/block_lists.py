@@ -102,10 +102,38 @@ def _found(
 
 
 def _run(context: Context, form: str, header: Header) -> Later[Answer]:
+    if header.block_access_list_hash is None:
+        return _compute(context, {"form": form}, header)
+    untraced = context.store.is_untraced(context.network, header.hash, is_recorded=True)
+    return untraced.then(
+        lambda is_untraced: (
+            Later.from_coroutine(_of_upstream(context, form, header))
+            if is_untraced
+            else _compute(context, {"form": form}, header)
+        )
+    )
+
+
+async def _of_upstream(context: Context, form: str, header: Header) -> Answer:
+    """Return the list of a block that was only proved, as an upstream sends it.
+
+    The header has its hash. Without an upstream that sends it, the block is executed.
+    """
+    arguments = {"form": form}
+    if context.values is not None:
+        found = await context.values.past.access_list(context.network, header)
+        if found is not None:
+            arguments["list"] = found.hex()
+    return await _compute(context, arguments, header)
+
+
+def _compute(
+    context: Context, arguments: dict[str, str], header: Header
+) -> Later[Answer]:
     return run_task(
         context,
         "block_access_list",
         header.hash,
-        {"form": form},
+        arguments,
         timeout=settings.NODEAPI_TRACE_TIMEOUT,
     )

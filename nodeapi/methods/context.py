@@ -29,6 +29,7 @@ from nodeapi.errors.access import (
 from nodeapi.filters.filters import Filters
 from nodeapi.logs.filter import LogSelection
 from nodeapi.proofs.reads import ValueReader
+from nodeapi.proofs.unknown import PastStates
 from nodeapi.relay.pools import TransactionPools
 from nodeapi.relay.relay import Relay
 from nodeapi.store import Store
@@ -104,6 +105,9 @@ class Context:
     spent: int = field(default=0, init=False)
     """Credits of the calls that were answered."""
     _surcharge: int = field(default=0, init=False)
+    past: dict[Hashable, PastStates] | None = field(default=None, init=False)
+    """Values of states below the checkpoint for the next attempt of an execution, by its
+    `nodeapi.proofs.unknown.UnknownPast.job`. None without any."""
 
     @property
     def turn(self) -> asyncio.Lock:

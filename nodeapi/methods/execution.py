@@ -7,6 +7,8 @@ arguments, lasting failures included, and requests for the same task share its e
 from __future__ import annotations
 
 import struct
+from collections.abc import Hashable
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -19,9 +21,10 @@ from jsonrpc.errors import ServiceUnavailable
 from jsonrpc.later import Later
 from nodeapi.errors.execution import ExecutionFailed, TaskResultTooLarge, TaskTimeout
 from nodeapi.methods.context import Context
-from nodeapi.proofs.unknown import UnknownInCall
+from nodeapi.proofs.unknown import UnknownInCall, UnknownPast
 from nodeapi.results.answers import Answer
 from nodeapi.store import TaskName
+from nodeapi.tracing import wire
 from nodeapi.tracing.answers import TaskAnswer
 from nodeapi.tracing.jobs import TaskJob
 
@@ -37,10 +40,18 @@ _CHEAP, _CHARGED, _FAILED = range(3)
 error object's code, message and data, behind the gas used."""
 _GAS = struct.Struct(">BQ")
 
-_EXECUTING_BLOCKS = frozenset(
-    {"block_access_list", "witness", "storage_range", "intermediate_roots"}
-)
-"""Tasks that execute their block again, and need the state before it."""
+_NEED_ROWS = {
+    "proof": 0,
+    "modified_accounts": 0,
+    "witness": 1,
+    "storage_range": 1,
+    "intermediate_roots": 1,
+}
+"""Tasks that need rows or trie nodes, so that values with proofs are not sufficient. 0: those
+of the block's state, 1: those of the state before."""
+
+_EXECUTING_BLOCKS = frozenset({"block_access_list", "traceStored"})
+"""Tasks that execute their block on the state before it. So do those with an `index`."""
 
 _KEPT_BYTES = 2**18
 """Maximum size of a cached result."""
@@ -73,8 +84,11 @@ def run_task(
     Fails with an RpcError, see `nodeapi.errors.execution`; with HistoryPruned if the state
     can't be known, and with UnknownValues if a part of it is unknown.
     """
+    since = _NEED_ROWS.get(task)
+    if since is None or context.network.checkpoint_number is None:
+        return _run(context, task, block_hash, arguments, digest, is_cached, timeout)
     known = context.store.require_state(
-        context.network, block_hash, is_executed=task in _EXECUTING_BLOCKS
+        context.network, block_hash, is_executed=bool(since)
     )
     return known.then(
         lambda _: _run(context, task, block_hash, arguments, digest, is_cached, timeout)
@@ -108,6 +122,10 @@ def _run(
         arguments=arguments,
         timeout=settings.NODEAPI_CALL_TIMEOUT if timeout is None else timeout,
     )
+    if context.past is not None:
+        states = context.past.get(_identity(job))
+        if states is not None:
+            job = replace(job, past=wire.past_to_json(states))
     answer = context.tracing.run(
         job,
         context.executor,
@@ -115,23 +133,40 @@ def _run(
         request=context.turn if timeout is not None else None,
         spent=context.charge_time,
     )
-    if context.network.checkpoint_number is not None and "call" in arguments:
-        answer = answer.handle(partial(_naming_call, arguments, block_hash))
+    if context.network.checkpoint_number is not None:
+        answer = answer.handle(partial(_naming_job, job))
     return answer.handle(partial(_keep, context, name))
 
 
-def _naming_call(
-    arguments: Any, block_hash: bytes, answer: Later[TaskAnswer]
-) -> Later[TaskAnswer]:
-    """Add the call to the error that it has read unknown values."""
+def _naming_job(job: TaskJob, answer: Later[TaskAnswer]) -> Later[TaskAnswer]:
+    """Add the call, and for a past state the job, to the error for unknown values."""
     error = answer.error
     if not isinstance(error, UnknownValues):
         return answer
-    overrides = arguments.get("state")
-    if overrides is not None:
-        overrides = orjson.loads(orjson.dumps(overrides))  # perhaps a fragment
-    call = arguments["call"]
-    return Later.failed(UnknownInCall(error.keys, call, block_hash, overrides))
+    call = None
+    if "call" in job.arguments:
+        overrides = job.arguments.get("state")
+        if overrides is not None:
+            overrides = orjson.loads(orjson.dumps(overrides))  # perhaps a fragment
+        asked = job.arguments["call"]
+        call = UnknownInCall(error.keys, asked, job.block_hash, overrides)
+    if not isinstance(error, UnknownPast):
+        return Later.failed(call or error)
+    is_executed = job.task in _EXECUTING_BLOCKS or "index" in job.arguments
+    return Later.failed(
+        UnknownPast(
+            error.keys,
+            error.block_hash,
+            job=_identity(job),
+            call=call,
+            executed=job.block_hash if is_executed else None,
+        )
+    )
+
+
+def _identity(job: TaskJob) -> Hashable:
+    """Return what all attempts of a job have in common."""
+    return job.task, job.block_hash, digest_of(job.arguments)
 
 
 def digest_of(arguments: Any) -> bytes:

@@ -108,7 +108,6 @@ async def compare_forks(
         if place is None:
             raise TransactionNotFound
         block_hash = place.block_hash
-        await store.require_state(context.network, block_hash, is_executed=True)
         arguments["index"] = place.index
     else:
         block_hash = await store.state_hash(network_id, block or LATEST)

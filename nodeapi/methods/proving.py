@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from evm.proved_state import Keys, UnknownValues
+from evm.proved_state import Keys, ProvedValues, UnknownValues
 from evm.simulation.arguments import ZERO_ADDRESS
 from jsonrpc.errors import ServiceUnavailable
 from jsonrpc.later import Later
 from jsonrpc.registry import Method, MethodRegistry
-from nodeapi.errors.blocks import NotProved
+from nodeapi.errors.blocks import HistoryPruned, NotProved
 from nodeapi.errors.proofs import TooManyRounds
 from nodeapi.methods.context import Context
-from nodeapi.proofs.unknown import UnknownInCall
+from nodeapi.proofs.unknown import UnknownInCall, UnknownPast
+
+if TYPE_CHECKING:
+    from nodeapi.proofs.reads import ValueReader
 
 T = TypeVar("T")
 
@@ -45,7 +48,7 @@ def _proving(method: Method) -> Method:
 def when_known(context: Context, start: Callable[[], Later[T]]) -> Later[T]:
     """Return the result of an operation, started again after unknown values were proved.
 
-    Fails with NotProved, TooManyUnknownValues, and TooManyRounds.
+    Fails with NotProved, HistoryPruned, TooManyUnknownValues, and TooManyRounds.
     """
     return start().handle(partial(_unless_unknown, context, start, _Progress()))
 
@@ -96,15 +99,66 @@ async def _prove(context: Context, error: UnknownValues, *, is_first: bool) -> N
     """
     if context.values is None:
         raise ServiceUnavailable
+    if isinstance(error, UnknownPast):
+        await _prove_past(context, context.values, error, is_first=is_first)
+        return
     network = context.network
     keys = Keys(set(error.keys.accounts), set(error.keys.slots))
     if is_first and isinstance(error, UnknownInCall):
-        named = await context.values.named_by_upstream(network, error)
-        header = await context.store.header(network.id, error.block_hash)
-        if "from" not in error.call:
-            named.accounts.add(ZERO_ADDRESS)
-        if header is not None:
-            named.accounts.add(header.coinbase)
+        named = await _named_in_call(context, context.values, error)
         keys.update(await context.store.unknown(network.id, error.block_hash, named))
     await context.values.prove(network.id, keys, context.customer)
     context.charge_values(len(keys))
+
+
+async def _named_in_call(
+    context: Context, values: ValueReader, unknown: UnknownInCall
+) -> Keys:
+    """Return what a call probably reads."""
+    network = context.network
+    named = await values.named_by_upstream(network, unknown)
+    header = await context.store.header(network.id, unknown.block_hash)
+    if "from" not in unknown.call:
+        named.accounts.add(ZERO_ADDRESS)
+    if header is not None:
+        named.accounts.add(header.coinbase)
+    return named
+
+
+async def _prove_past(
+    context: Context, values: ValueReader, error: UnknownPast, *, is_first: bool
+) -> None:
+    """Prove values of a state below the checkpoint, cache them, and charge for them.
+
+    An execution gets them with its next attempt, in `Context.past`.
+
+    Raises: HistoryPruned if no upstream proves them.
+    """
+    network, store, block_hash = context.network, context.store, error.block_hash
+    keys = Keys(set(error.keys.accounts), set(error.keys.slots))
+    if is_first and error.call is not None:
+        keys.update(await _named_in_call(context, values, error.call))
+    if is_first and error.executed is not None:
+        header = await store.header(network.id, error.executed)
+        if header is not None:
+            keys.update(await values.past.named_in_block(network, header))
+    found = store.kept_values(network.id, block_hash, keys)
+    missing = found.missing(keys)
+    if missing:
+        try:
+            proved = await values.past.values(
+                network, block_hash, missing, context.customer
+            )
+        except HistoryPruned:
+            # The oldest block with a trace is the one after the checkpoint.
+            is_executed = error.executed is not None
+            raise HistoryPruned(
+                (network.checkpoint_number or 0) + is_executed
+            ) from None
+        store.keep_values(network.id, block_hash, proved)
+        context.charge_values(len(missing))
+        found.update(proved)
+    if error.job is not None:
+        context.past = context.past or {}
+        states = context.past.setdefault(error.job, {})
+        states.setdefault(block_hash, ProvedValues()).update(found)

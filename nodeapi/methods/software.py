@@ -92,7 +92,8 @@ def modules(context: Context) -> bytes:
 def discover(context: Context) -> bytes:
     """Return the OpenRPC document, which is generated from the registry of methods.
 
-    That of a network that started at a checkpoint names the oldest blocks with data.
+    That of a network that started at a checkpoint names the oldest blocks with data, and
+    those whose data an upstream that keeps old states can prove.
     """
     network = context.network
     checkpoint, oldest = network.checkpoint_number, network.oldest_number
@@ -107,6 +108,7 @@ def discover(context: Context) -> bytes:
             "state": hex(checkpoint),
             "traces": hex(checkpoint + 1),
         },
+        "byProofs": {"state": hex(stored), "traces": hex(stored + 1)},
     }
     return _document()[:-1] + b',"x-history":%b}' % dump(kept)
 

@@ -17,7 +17,11 @@ from evm.tracers.native import CALL, PRESTATE, NativeTracer, derivation
 from jsonrpc.errors import ServiceUnavailable
 from jsonrpc.later import DONE, Later, if_found
 from nodeapi.encoding import MAX_INDEX, BlockReference
-from nodeapi.errors.blocks import HeaderForHashNotFound, NotCanonical
+from nodeapi.errors.blocks import (
+    HeaderForHashNotFound,
+    HistoryPruned,
+    NotCanonical,
+)
 from nodeapi.errors.traces import (
     BlockNotFound,
     GenesisNotTraceable,
@@ -25,11 +29,12 @@ from nodeapi.errors.traces import (
 )
 from nodeapi.methods.context import Context
 from nodeapi.methods.trace_options import TraceOptions
+from nodeapi.methods.tracing_tasks import run_trace, trace_seconds
 from nodeapi.results.answers import Answer, MaybeAnswer
 from nodeapi.store.derived import TraceSizes
 from nodeapi.store.record_queries import RecordKind
 from nodeapi.store.transactions import Place
-from nodeapi.tracing.jobs import TraceJob
+from nodeapi.tracing.jobs import TraceJob, tracer_to_json
 
 _NO_ENTRIES = b"[]"
 
@@ -78,13 +83,20 @@ def transaction_answer(
     place = context.store.find_transaction(context.network.id, transaction_hash)
 
     def answer(found: Place) -> MaybeAnswer:
-        executed = context.store.require_state(
-            context.network,
-            found.block_hash,
-            is_executed=True,
-            is_recorded=_is_recorded(options),
+        untraced = context.store.is_untraced(
+            context.network, found.block_hash, is_recorded=_is_recorded(options)
         )
-        return executed.then(lambda _: _transaction(context, found, options))
+        return untraced.then(
+            lambda is_untraced: (
+                _untraced(
+                    *(context, found.block_hash),
+                    replace(options, first=found.index, last=found.index),
+                    is_single=True,
+                )
+                if is_untraced
+                else _transaction(context, found, options)
+            )
+        )
 
     return if_found(place, answer).then(_existing_transaction)
 
@@ -103,15 +115,42 @@ def block_answer(
 ) -> MaybeAnswer:
     """Return a block's result, or None if there is no such block.
 
-    Fails with HistoryPruned if the block was not executed.
+    Fails with HistoryPruned if the block was not executed, and can't be.
     """
-    executed = context.store.require_state(
-        context.network,
-        block_hash,
-        is_executed=True,
-        is_recorded=_is_recorded(options),
+    untraced = context.store.is_untraced(
+        context.network, block_hash, is_recorded=_is_recorded(options)
     )
-    return executed.then(lambda _: _block_answer(context, block_hash, options))
+    return untraced.then(
+        lambda is_untraced: (
+            _untraced(context, block_hash, options, is_single=False)
+            if is_untraced
+            else _block_answer(context, block_hash, options)
+        )
+    )
+
+
+def _untraced(
+    context: Context, block_hash: bytes, options: TraceOptions, *, is_single: bool
+) -> Later[Answer]:
+    """Return the result of a block that was only proved, by executing it.
+
+    What it reads is proved by upstreams, and the trace is not stored.
+    is_single: whether it is that of the transaction `first` alone.
+
+    Fails with HistoryPruned if no upstream proves what it reads.
+    """
+    if options.fork is not None:
+        return Later.failed(HistoryPruned((context.network.checkpoint_number or 0) + 1))
+    arguments = {
+        "tracer": tracer_to_json(options.tracer),
+        "seconds": trace_seconds(options),
+        "first": options.first,
+        "last": options.last,
+        "is_single": is_single,
+    }
+    return Later.from_coroutine(
+        run_trace(context, "traceStored", block_hash, arguments, options)
+    )
 
 
 def _is_recorded(options: TraceOptions) -> bool:

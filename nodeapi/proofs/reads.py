@@ -26,6 +26,7 @@ from jsonrpc.turns import FairQueue
 from nodeapi.errors.blocks import HistoryPruned, NotProved
 from nodeapi.errors.proofs import TooManyUnknownValues
 from nodeapi.proofs.fetch import Fetched, fetch
+from nodeapi.proofs.past_reads import PastReader
 from nodeapi.proofs.values import Anchor, NoProof
 from nodeapi.proofs.writer import ValueWriter
 from nodeapi.upstreams.errors import UpstreamError, UpstreamUnavailable
@@ -77,8 +78,7 @@ _ANCHORS = Statement(
 _AT_HASH = Statement(
     """
     SELECT b.number, b.hash, b.state_root
-    FROM nodeapi_block b JOIN networks_network w ON w.id = b.network_id
-    WHERE b.network_id = $1 AND b.hash = $2 AND b.number >= w.checkpoint_number
+    FROM nodeapi_block b WHERE b.network_id = $1 AND b.hash = $2
     """,
     [INT8.oid, BYTEA.oid],
 )
@@ -115,6 +115,8 @@ class ValueReader:
         self._directory = directory
         self._upstreams = upstreams
         self._writer = ValueWriter(conninfo)
+        self.past = PastReader(self._admit, self._nodes_at, self._writer, upstreams)
+        """Proves values of states below the checkpoint."""
         self._wanted: dict[int, _Wanted] = {}
         self._held: Counter[Hashable] = Counter()
         """Keys for which each customer waits."""
@@ -131,6 +133,7 @@ class ValueReader:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self.past.close()
         await self._writer.close()
 
     async def prove(self, network_id: int, keys: Keys, customer: Hashable) -> None:
@@ -180,18 +183,25 @@ class ValueReader:
     ) -> tuple[Anchor, Fetched]:
         """Return the trie nodes that prove keys in the state after a stored block.
 
-        Raises: HistoryPruned for a block below the checkpoint; NotProved;
+        Raises: NotProved, HistoryPruned below the checkpoint, if no upstream proves them;
             TooManyUnknownValues; Unavailable.
         """
         self._admit(customer, len(keys))
+        return await self._nodes_at(network, block_hash, keys)
+
+    async def _nodes_at(
+        self, network: NetworkView, block_hash: bytes, keys: Keys
+    ) -> tuple[Anchor, Fetched]:
         rows = await self._connections.fetch(_AT_HASH, [int8(network.id), block_hash])
         if not rows:
-            raise HistoryPruned(network.checkpoint_number or 0)
-        anchor = _anchor(rows[0])
+            raise Unavailable("the block was deleted")
+        anchor, checkpoint = _anchor(rows[0]), network.checkpoint_number or 0
         try:
             async with asyncio.timeout(FETCH_SECONDS):
                 return anchor, await self._ask(network, anchor, keys)
         except (NoProof, TimeoutError) as error:
+            if anchor.number < checkpoint:
+                raise HistoryPruned(checkpoint) from error
             raise NotProved from error
 
     # Bounds

@@ -1,11 +1,14 @@
-"""What a task has not known in a worker process."""
+"""What a task has not known in a worker process, or a read in the store."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
-from evm.proved_state import Keys, UnknownValues
+from evm.proved_state import Keys, ProvedValues, UnknownValues
+
+PastStates = dict[bytes, ProvedValues]
+"""Values of states below a checkpoint, by the hashes of the blocks after which they are."""
 
 
 class UnknownInCall(UnknownValues):
@@ -26,6 +29,32 @@ class UnknownInCall(UnknownValues):
         self.call = call
         self.overrides = overrides
         self.block_hash = block_hash
+
+
+class UnknownPast(UnknownValues):
+    """Raised for values of a state below the checkpoint, which are never stored.
+
+    block_hash: of the block after which they are read.
+    job: names the execution that has read them, whose next attempt gets the values; None
+        for a read in the store, which finds them in its cache.
+    call: what has read them, if it is a call.
+    executed: hash of the block whose execution has read them, if it is one.
+    """
+
+    def __init__(
+        self,
+        keys: Keys,
+        block_hash: bytes,
+        *,
+        job: Hashable = None,
+        call: UnknownInCall | None = None,
+        executed: bytes | None = None,
+    ) -> None:
+        super().__init__(keys)
+        self.block_hash = block_hash
+        self.job = job
+        self.call = call
+        self.executed = executed
 
 
 class UnknownNodes(Exception):

@@ -98,6 +98,7 @@ def _checkpoint(network: Network) -> dict[str, Any] | None:
         "number": network.checkpoint_number,
         "hash": to_hex_or_none(network.checkpoint_hash),
         "oldest": network.oldest_blocks,
+        "by_proofs": network.oldest_by_proofs,
     }
 
 

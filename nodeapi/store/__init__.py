@@ -36,6 +36,7 @@ from nodeapi.store.fees import FeeReads
 from nodeapi.store.following import FollowingReads
 from nodeapi.store.kept import KeptReads
 from nodeapi.store.logs import MAX_LOGS, LogReads
+from nodeapi.store.past import PastValues
 from nodeapi.store.proofs import ProofReads
 from nodeapi.store.states import StateReads, all_known
 from postgres.cache import BytesCache
@@ -56,6 +57,7 @@ class Store(
     FeeReads,
     FollowingReads,
     KeptReads,
+    PastValues,
     ProofReads,
 ):
     """Reads of blocks, states, transactions and records, with a shared cache.
@@ -89,7 +91,7 @@ class Store(
     async def unknown(self, network_id: int, block_hash: bytes, keys: Keys) -> Keys:
         """Return the keys whose values after a stored block are unknown.
 
-        Raises: HeaderForHashNotFound, HistoryPruned, Unavailable.
+        Raises: HeaderForHashNotFound, Unavailable.
         """
         block = BlockReference(hash=block_hash)
         accounts = [

@@ -15,6 +15,7 @@ from evm.world import EMPTY_CODE_HASH
 from jsonrpc.later import Later
 from networks.directory import NetworkView
 from nodeapi.encoding import BlockReference
+from nodeapi.proofs.unknown import UnknownPast
 from nodeapi.store import queries
 from nodeapi.store.base import Reads, Sources, existing, whole_row
 from nodeapi.store.codes import Codes
@@ -48,7 +49,7 @@ class AccountReads(Reads):
 
     All results fail with HeaderNotFound, HeaderForHashNotFound or NotCanonical,
     depending on the block; and with Unavailable while the database is unavailable. Those
-    of a network with a checkpoint fail with UnknownValues as well, and with HistoryPruned.
+    of a network with a checkpoint fail with UnknownValues as well.
     """
 
     def __init__(self, sources: Sources) -> None:
@@ -139,7 +140,7 @@ class AccountReads(Reads):
             if address not in accounts:
                 return None
             return self._keep_packed(
-                cache_key, _packed_value(accounts[Address(address)])
+                cache_key, packed_value(accounts[Address(address)])
             )
 
         return self._in_row(
@@ -193,15 +194,19 @@ class AccountReads(Reads):
     def _keep_if_known(self, cache_key: _AccountKey, row: Row | None) -> _Found:
         """Return the account in a row of `SPARSE_ACCOUNT`, and cache it.
 
-        Raises: HistoryPruned; UnknownValues; Unavailable after a reorganisation.
+        Raises: UnknownValues; Unavailable after a reorganisation.
         """
         *account, is_known, is_canonical, is_since = row or (None,) * 7
         if row is None or not read_bool(is_canonical or b""):
             raise Unavailable("the chain was reorganised")
+        keys = Keys(accounts={Address(cache_key[3])})
         if not read_bool(is_since or b""):
-            raise self.state_pruned(cache_key[1])
+            cached = self._cache.get(cache_key)  # after a read by number
+            if cached is None:
+                raise UnknownPast(keys, cache_key[2])
+            return cached, None
         if is_known is None:
-            raise UnknownValues(Keys(accounts={Address(cache_key[3])}))
+            raise UnknownValues(keys)
         return self._keep_packed(cache_key, _packed(*account))
 
     def _keep_fork_columns(
@@ -248,13 +253,19 @@ def _packed(
 
 
 def _unpacked(found: _Found) -> AccountValue | None:
-    if not found[0]:
+    return unpacked_value(found[0])
+
+
+def unpacked_value(packed: bytes) -> AccountValue | None:
+    """Return the account that `packed_value` has packed."""
+    if not packed:
         return None
-    nonce, balance, code_hash, storage_root = _PACKED.unpack(found[0])
+    nonce, balance, code_hash, storage_root = _PACKED.unpack(packed)
     return AccountValue(nonce, int.from_bytes(balance), code_hash, storage_root)
 
 
-def _packed_value(account: AccountValue | None) -> bytes:
+def packed_value(account: AccountValue | None) -> bytes:
+    """Return an account as it is cached under ("account", network id, block hash, address)."""
     if account is None:
         return _NO_ACCOUNT
     nonce, balance, code_hash, storage_root = account

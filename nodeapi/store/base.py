@@ -205,11 +205,6 @@ class Reads:
             raise Unavailable("the network was removed")
         return view.checkpoint_number is not None
 
-    def state_pruned(self, network_id: int) -> HistoryPruned:
-        """Return the error for the state of a block below the checkpoint."""
-        view = self._directory.get(network_id)
-        return HistoryPruned((view and view.checkpoint_number) or 0)
-
     def _if_reached(
         self, view: NetworkView, number: int, read: Callable[[], Later[T]]
     ) -> Later[T | None]:

@@ -16,6 +16,8 @@ from nodeapi.store.head_values import HeadValues
 from postgres.errors import Unavailable
 from postgres.statement import BYTEA, INT8, Statement, int8, read_int8
 
+_NO = Later(False)
+
 _FIRST_BLOCKS = 64
 """Blocks whose changes are counted by the first query. Each further one counts those of
 twice as many blocks."""
@@ -91,13 +93,11 @@ class KeptReads(HeaderReads):
         block_hash: bytes,
         *,
         is_executed: bool = False,
-        is_recorded: bool = False,
     ) -> Later[None]:
-        """Check that the state after a block can be known.
+        """Check that the rows and trie nodes of the state after a block may be stored.
 
-        is_executed: whether the block has to be executed here, as for its trace, so that
-            the state before it is needed as well.
-        is_recorded: whether its trace records are sufficient, if it has some.
+        is_executed: whether the block has to be executed, so that those of the state
+            before it are needed as well.
 
         Fails with HistoryPruned. An unknown block is accepted, and so is block 0 if it has
         to be executed, because that is refused anyway.
@@ -106,26 +106,37 @@ class KeptReads(HeaderReads):
             return DONE
         oldest = network.checkpoint_number + is_executed
 
-        def check(header: Header | None) -> Later[None]:
+        def check(header: Header | None) -> None:
             if header is None or header.number >= oldest:
-                return DONE
-            if is_recorded:
-                return Later.from_coroutine(
-                    self._require_records(network.id, block_hash, oldest)
-                )
+                return
             if header.number or not is_executed:
                 raise HistoryPruned(oldest)
-            return DONE
 
         return self.header(network.id, block_hash).then(check)
 
-    async def _require_records(
-        self, network_id: int, block_hash: bytes, oldest: int
-    ) -> None:
-        """Raise HistoryPruned unless a proved block was executed by a backfill."""
+    def is_untraced(
+        self, network: NetworkView, block_hash: bytes, *, is_recorded: bool
+    ) -> Later[bool]:
+        """Return whether an answer needs the execution of a block that was only proved.
+
+        is_recorded: whether the records of a trace are sufficient, if there are some.
+        """
+        checkpoint = network.checkpoint_number
+        if checkpoint is None or not block_hash:
+            return _NO
+
+        def check(header: Header | None) -> Later[bool]:
+            if header is None or not 0 < header.number <= checkpoint:
+                return _NO
+            if not is_recorded:
+                return Later(True)
+            return Later.from_coroutine(self._lacks_records(network.id, block_hash))
+
+        return self.header(network.id, block_hash).then(check)
+
+    async def _lacks_records(self, network_id: int, block_hash: bytes) -> bool:
         rows = await self._connections.fetch(_RECORDED, [int8(network_id), block_hash])
-        if not rows:
-            raise HistoryPruned(oldest)
+        return not rows
 
     async def kept_data(self, network_id: int) -> KeptData:
         """Return the oldest blocks for which a network has each kind of data."""

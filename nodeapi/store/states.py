@@ -18,6 +18,7 @@ from nodeapi.errors.blocks import (
     HeaderForHashNotFound,
     NotCanonical,
 )
+from nodeapi.proofs.unknown import UnknownPast
 from nodeapi.store import queries
 from nodeapi.store.base import Reads, Sources, existing, number_of, whole_row
 from postgres.lookup import Lookup
@@ -48,7 +49,7 @@ class StateReads(Reads):
 
     All results fail with HeaderNotFound, HeaderForHashNotFound or NotCanonical,
     depending on the block; and with Unavailable while the database is unavailable. Those
-    of a network with a checkpoint fail with UnknownValues as well, and with HistoryPruned.
+    of a network with a checkpoint fail with UnknownValues as well.
     """
 
     def __init__(self, sources: Sources) -> None:
@@ -208,13 +209,16 @@ class StateReads(Reads):
         An account without storage at the checkpoint has a row for each slot that was
         written since. The slot's row and this one need not be of one snapshot.
 
-        Raises: HistoryPruned; UnknownValues.
+        Raises: UnknownValues.
         """
-        _, _, _, address, slot = cache_key
+        _, _, block_hash, address, slot = cache_key
         is_known, storage_root, is_since = existing(row)
-        if not read_bool(is_since or b""):
-            raise self.state_pruned(cache_key[1])
         key = Address(address)
+        if not read_bool(is_since or b""):
+            cached = self._cache.get(cache_key)  # after a read by number
+            if cached is None:
+                raise UnknownPast(Keys(slots={(key, slot)}), block_hash)
+            return cached
         if is_known is None:
             raise UnknownValues(Keys({key}, {(key, slot)}))
         if storage_root not in (None, EMPTY_TRIE_ROOT):
@@ -246,14 +250,19 @@ class StateReads(Reads):
 def all_known(laters: Sequence[Later[T]]) -> Later[list[T]]:
     """Return the values of several reads, in order, like `all_of`.
 
-    It fails with UnknownValues for all unknown values together, if there are any.
+    All are of one state. It fails with UnknownValues for all unknown values together, if
+    there are any.
     """
 
     def read(_: None) -> list[T]:
-        unknown = Keys()
+        unknown, past = Keys(), None
         for later in laters:
             if isinstance(later.error, UnknownValues):
                 unknown.update(later.error.keys)
+                if isinstance(later.error, UnknownPast):
+                    past = later.error.block_hash
+        if past is not None:
+            raise UnknownPast(unknown, past)
         if unknown:
             raise UnknownValues(unknown)
         return [later.result() for later in laters]

@@ -154,7 +154,7 @@ def failure_of(
     if kind == wire.UNKNOWN_NODES:
         return UnknownNodes(wire.decode_keys(rest))
     if kind == wire.UNKNOWN:
-        return UnknownValues(wire.decode_keys(rest))
+        return wire.decode_unknown(rest)
     if kind == wire.FAILED:
         code, message, data, is_lasting = orjson.loads(rest)
         return ExecutionFailed(code, message, data, gas_used, is_lasting=is_lasting)

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nodeapi.tracing.states import NoSuchBlock
+from nodeapi.tracing import wire
+from nodeapi.tracing.states import NoSuchBlock, PastRows
 
 if TYPE_CHECKING:
     import psycopg
 
     from evm.chain_config import ChainConfig
+    from nodeapi.proofs.unknown import PastStates
     from nodeapi.tracing.states import BlockState, StateCache
 
 SERVER_ERROR = -32000
@@ -76,6 +78,7 @@ class TaskContext:
     write: adds bytes to a long result, which is read from a file. If it was called, the
         task returns b"".
     progress: reports that the task is alive. Its time begins again.
+    past: of its `TaskJob`.
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class TaskContext:
         states: StateCache,
         write: Callable[[bytes], object],
         progress: Callable[[], object],
+        past: Any = None,
     ) -> None:
         self.connection = connection
         self.network_id = network_id
@@ -95,6 +99,7 @@ class TaskContext:
         self.write = write
         self.progress = progress
         self._states = states
+        self._past: PastStates = {} if past is None else wire.past_from_json(past)
 
     @property
     def config(self) -> ChainConfig:
@@ -117,9 +122,13 @@ class TaskContext:
         Raises: TransientFailure if the block is not stored.
         """
         try:
-            return self._states.after(self.connection, self.network_id, block_hash)
+            found = self._states.after(self.connection, self.network_id, block_hash)
         except NoSuchBlock:
             raise TransientFailure(SERVER_ERROR, "header for hash not found") from None
+        values = self._past.get(block_hash)
+        if values is not None and isinstance(found.state, PastRows):
+            found.state.add(values)
+        return found
 
 
 Task = Callable[[TaskContext, Any], TaskResult | bytes]

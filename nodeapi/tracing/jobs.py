@@ -150,6 +150,8 @@ class TaskJob:
     arguments: JSON: dictionaries with text keys, lists, text, integers, booleans, None.
         Bytes are hexadecimal digits with 0x.
     timeout: seconds of execution.
+    past: values of states below a checkpoint that earlier attempts have not known; see
+        `nodeapi.tracing.wire.past_to_json`. None without any.
     """
 
     network_id: int
@@ -157,6 +159,7 @@ class TaskJob:
     block_hash: bytes
     arguments: Any
     timeout: float
+    past: Any = None
 
     def encode(self) -> bytes:
         """Return the job as JSON; equal jobs give equal bytes."""
@@ -167,18 +170,21 @@ class TaskJob:
             self.arguments,
             self.timeout,
         ]
+        if self.past is not None:
+            fields.append(self.past)
         return orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)
 
     @classmethod
     def from_json(cls, fields: list[Any]) -> TaskJob:
         """Return the job whose encoding was parsed to these values."""
-        task, network_id, block_hash, arguments, timeout = fields
+        task, network_id, block_hash, arguments, timeout, *past = fields
         return cls(
             task=task,
             network_id=network_id,
             block_hash=bytes.fromhex(block_hash),
             arguments=arguments,
             timeout=timeout,
+            past=past[0] if past else None,
         )
 
     @classmethod

@@ -516,7 +516,7 @@ class TracePool:
 
     def _failure(self, kind: bytes, rest: bytes) -> RpcError | UnknownValues:
         if kind == wire.UNKNOWN:
-            return UnknownValues(wire.decode_keys(rest))
+            return wire.decode_unknown(rest)
         if kind == wire.REFUSED:
             code, message, data = orjson.loads(rest)
             return ExecutionFailed(code, message, data, is_lasting=False)

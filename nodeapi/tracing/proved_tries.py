@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from evm.proof_nodes import ProofNodes
 from evm.proved_state import Keys
-from evm.trie import MissingTrieNode
+from evm.state_trie import StateTrie
+from evm.trie import MissingTrieNode, NodeCache
 from nodeapi.proofs.unknown import UnknownNodes
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from eth_typing import Hash32
 
     from evm.changes import Changes
+    from evm.world import StateReader
     from nodeapi.chain.trie_at import Rewinding
 
 
@@ -26,18 +28,31 @@ class ProvedTries:
     """The tries after a block, with the nodes of proofs where none are stored."""
 
     def __init__(
-        self, rewinding: Rewinding, root: bytes, nodes: Iterable[bytes]
+        self,
+        rewinding: Rewinding | None,
+        state: StateReader,
+        root: Hash32,
+        nodes: Iterable[bytes],
     ) -> None:
-        """Set the stored nodes, the state root, and the RLP of other nodes."""
+        """Set the state and its root, and nodes.
+
+        rewinding: the stored ones; None below the checkpoint. nodes: RLP of other ones.
+        """
         self._rewinding = rewinding
         self._rows = ProofNodes(nodes).rows(root)
-        self._tries = rewinding.open(self)
+        self._tries = (
+            StateTrie(self, NodeCache(0), root, state)
+            if rewinding is None
+            else rewinding.open(self)
+        )
 
     def nodes(
         self, owner: bytes, paths: Collection[bytes], likely: Collection[bytes] = ()
     ) -> Mapping[bytes, bytes]:
         """Return the nodes of one trie at these paths; see `evm.trie.NodeReader`."""
-        found = dict(self._rewinding.nodes(owner, paths, likely))
+        found: dict[bytes, bytes] = {}
+        if self._rewinding is not None:
+            found.update(self._rewinding.nodes(owner, paths, likely))
         proved = self._rows.get(owner, {})
         for path in (*paths, *likely):
             if path not in found and path in proved:

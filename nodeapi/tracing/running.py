@@ -237,7 +237,7 @@ class TaskRunner:
         except SpoolFull:
             return wire.TOO_LARGE, 0, b""
         except UnknownValues as unknown:
-            return wire.UNKNOWN, 0, wire.encode_keys(unknown.keys)
+            return wire.UNKNOWN, 0, wire.encode_unknown(unknown)
         except UnknownNodes as unknown:
             return wire.UNKNOWN_NODES, 0, wire.encode_keys(unknown.keys)
         except RpcError as error:
@@ -273,6 +273,7 @@ class TaskRunner:
             self._states,
             spool.write,
             self._progress,
+            job.past,
         )
 
     def _done(

@@ -19,13 +19,14 @@ from eth_typing import Address, Hash32
 from evm.chain_config import ChainConfig
 from evm.changes import AccountValue, Changes
 from evm.headers import Header, decode_header
-from evm.proved_state import Keys, NotEnumerable, UnknownValues
+from evm.proved_state import Keys, NotEnumerable, ProvedValues, UnknownValues
 from evm.simulation.block import CallBlock
 from evm.trie_nodes import EMPTY_ROOT
 from nodeapi.chain.branches import Branches
 from nodeapi.chain.position import ANCESTORS_KEPT
 from nodeapi.chain.state_reader import account_value
 from nodeapi.errors.blocks import HistoryPruned
+from nodeapi.proofs.unknown import UnknownPast
 from postgres.cache import BytesCache
 
 if TYPE_CHECKING:
@@ -115,11 +116,7 @@ class BlockRows:
         changes: those of the side blocks above it; None without any.
         checkpoint: number of the block at which the network started, from which on the
             state is sparse; None for block 0.
-
-        Raises: HistoryPruned for a base below the checkpoint.
         """
-        if checkpoint is not None and base[1] < checkpoint:
-            raise HistoryPruned(checkpoint)
         self.connection = connection
         """Replaced after a connection was lost."""
         self.is_collecting = False
@@ -303,25 +300,85 @@ class BlockRows:
         return found
 
 
+class PastRows(BlockRows):
+    """The part of a state below the checkpoint that the service has sent with tasks.
+
+    It has no rows. Code is stored by its hash.
+    """
+
+    def __init__(
+        self,
+        connection: psycopg.Connection[Any],
+        codes: BytesCache[bytes],
+        network_id: int,
+        base: tuple[int, int],
+        block_hash: bytes,
+    ) -> None:
+        """Begin without values. base, block_hash: id, number and hash of the block."""
+        super().__init__(connection, codes, network_id, base, None)
+        self._block_hash = block_hash
+
+    def add(self, values: ProvedValues) -> None:
+        """Add values that were proved."""
+        if len(self._accounts) > ROWS:
+            self._accounts.clear()
+        if len(self._slots) > ROWS:
+            self._slots.clear()
+        self._accounts |= values.accounts
+        self._slots |= values.slots
+
+    def require(self, keys: Keys) -> None:
+        """Raise UnknownPast for those of the keys that are unknown."""
+        unknown = ProvedValues(self._accounts, self._slots).missing(keys)
+        if unknown:
+            raise UnknownPast(unknown, self._block_hash)
+
+    def account(self, address: Address) -> AccountValue | None:
+        """Return an account, or None if it does not exist. Raises: UnknownPast."""
+        try:
+            return self._accounts[address]
+        except KeyError:
+            raise UnknownPast(Keys({address}), self._block_hash) from None
+
+    def storage(self, address: Address, slot: int) -> int:
+        """Return the value of a slot, zero if there is none. Raises: UnknownPast."""
+        account = self.account(address)
+        if account is None or account.storage_root is None:
+            return 0
+        try:
+            return self._slots[address, slot]
+        except KeyError:
+            raise UnknownPast(Keys(slots={(address, slot)}), self._block_hash) from None
+
+    def live_slots(self, address: Address) -> Iterable[int]:
+        """Raise NotEnumerable. Proofs can't enumerate slots."""
+        raise NotEnumerable
+
+
 class AncestorHashes:
     """Hashes of a block's ancestors, the parent's first. They are read when needed."""
 
-    def __init__(self, parent_hash: Hash32, rows: BlockRows, network_id: int) -> None:
-        self._parent_hash = parent_hash
+    def __init__(self, header: Header, rows: BlockRows, network_id: int) -> None:
+        """Set the block."""
+        self._header = header
         self._rows = rows
         self._network_id = network_id
         self._hashes: list[Hash32] | None = None
 
     def __iter__(self) -> Iterator[Hash32]:
+        """Yield up to 256 hashes. Raises: HistoryPruned for one that is not stored."""
         if self._hashes is None:
             branches = Branches(self._rows.connection, self._network_id)
-            parent = branches.find(self._parent_hash)
+            parent = branches.find(self._header.parent_hash)
             self._hashes = (
                 []
                 if parent is None
                 else branches.ancestor_hashes(parent, ANCESTORS_KEPT)
             )
-        return iter(self._hashes)
+        yield from self._hashes
+        number, count = self._header.number, len(self._hashes)
+        if count < min(number, ANCESTORS_KEPT):  # the end is not that of the chain
+            raise HistoryPruned(number - count + ANCESTORS_KEPT)
 
 
 @dataclass(frozen=True)
@@ -375,7 +432,7 @@ class StateCache:
     ) -> BlockState:
         """Return the state after a block.
 
-        Raises: NoSuchBlock, StateMoved; HistoryPruned below a checkpoint.
+        Raises: NoSuchBlock, StateMoved.
         """
         key = (network_id, block_hash)
         state = self._states.get(key)
@@ -462,14 +519,20 @@ class StateCache:
         if not is_canonical:
             base, changes = _side_state(connection, network_id, block_hash)
         config, checkpoint = self._network(connection, network_id)
-        rows = BlockRows(connection, self._codes, network_id, base, changes, checkpoint)
+        rows: BlockRows
+        if checkpoint is not None and header.number < checkpoint:
+            rows = PastRows(connection, self._codes, network_id, base, block_hash)
+        else:
+            rows = BlockRows(
+                connection, self._codes, network_id, base, changes, checkpoint
+            )
         return BlockState(
             header,
             int(total_difficulty),
             is_canonical,
             config,
             rows,
-            AncestorHashes(header.parent_hash, rows, network_id),
+            AncestorHashes(header, rows, network_id),
         )
 
 

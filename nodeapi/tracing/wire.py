@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import struct
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import orjson
-from eth_typing import Address
+from eth_typing import Address, Hash32
 
-from evm.proved_state import Keys
+from evm.changes import AccountValue
+from evm.proved_state import Keys, ProvedValues, UnknownValues
+from nodeapi.proofs.unknown import PastStates, UnknownPast
 
 MARKER = struct.Struct(">H")
 """Content of the marker file: the place of the executing task in its array, plus one; 0
@@ -46,7 +49,7 @@ REFUSED = b"x"
 """The job failed; the rest is an array of an error object's code, message and data."""
 UNKNOWN = b"k"
 """Values of a sparse state are unknown, which have to be proved before the job or task is
-executed again. The rest is their keys; see `encode_keys`."""
+executed again. The rest is their keys; see `encode_unknown`."""
 UNKNOWN_NODES = b"n"
 """Trie nodes of a sparse state are unknown. The rest are the keys whose proofs have them."""
 TOO_LARGE = b"l"
@@ -89,23 +92,91 @@ MAX_KEYS = 1024
 
 def encode_keys(keys: Keys) -> bytes:
     """Return up to MAX_KEYS keys as JSON."""
-    accounts = sorted(keys.accounts)[:MAX_KEYS]
-    slots = sorted(keys.slots)[: MAX_KEYS - len(accounts)]
-    return orjson.dumps(
-        [
-            [address.hex() for address in accounts],
-            [[address.hex(), f"{slot:x}"] for address, slot in slots],
-        ]
-    )
+    return orjson.dumps(_keys_to_json(keys))
 
 
 def decode_keys(data: bytes) -> Keys:
     """Return the keys that `encode_keys` has written."""
-    accounts, slots = orjson.loads(data)
+    return _keys_from_json(*orjson.loads(data))
+
+
+def encode_unknown(error: UnknownValues) -> bytes:
+    """Return the keys of an error, and for a past state its block, as JSON."""
+    past = error.block_hash.hex() if isinstance(error, UnknownPast) else None
+    return orjson.dumps([*_keys_to_json(error.keys), past])
+
+
+def decode_unknown(data: bytes) -> UnknownValues:
+    """Return the error that `encode_unknown` has written."""
+    *found, past = orjson.loads(data)
+    keys = _keys_from_json(*found)
+    return UnknownValues(keys) if past is None else UnknownPast(keys, _bytes(past))
+
+
+def _keys_to_json(keys: Keys) -> list[Any]:
+    accounts = sorted(keys.accounts)[:MAX_KEYS]
+    slots = sorted(keys.slots)[: MAX_KEYS - len(accounts)]
+    return [
+        [address.hex() for address in accounts],
+        [[address.hex(), f"{slot:x}"] for address, slot in slots],
+    ]
+
+
+def _keys_from_json(accounts: list[str], slots: list[list[str]]) -> Keys:
     return Keys(
-        {Address(bytes.fromhex(name)) for name in accounts},
-        {(Address(bytes.fromhex(name)), int(slot, 16)) for name, slot in slots},
+        {Address(_bytes(name)) for name in accounts},
+        {(Address(_bytes(name)), int(slot, 16)) for name, slot in slots},
     )
+
+
+def past_to_json(states: PastStates) -> Any:
+    """Return values of past states as JSON values of a task's job."""
+    return {
+        block_hash.hex(): [
+            {
+                address.hex(): account
+                and [
+                    account.nonce,
+                    f"{account.balance:x}",
+                    account.code_hash.hex(),
+                    account.storage_root and account.storage_root.hex(),
+                ]
+                for address, account in values.accounts.items()
+            },
+            [
+                [address.hex(), f"{slot:x}", f"{value:x}"]
+                for (address, slot), value in values.slots.items()
+            ],
+        ]
+        for block_hash, values in states.items()
+    }
+
+
+def past_from_json(states: Any) -> PastStates:
+    """Return the values that `past_to_json` has written."""
+    return {
+        _bytes(block_hash): ProvedValues(
+            {
+                Address(_bytes(name)): account and _account(*account)
+                for name, account in accounts.items()
+            },
+            {
+                (Address(_bytes(name)), int(slot, 16)): int(value, 16)
+                for name, slot, value in slots
+            },
+        )
+        for block_hash, (accounts, slots) in states.items()
+    }
+
+
+def _account(
+    nonce: int, balance: str, code_hash: str, storage_root: str | None
+) -> AccountValue:
+    root = None if storage_root is None else Hash32(_bytes(storage_root))
+    return AccountValue(nonce, int(balance, 16), Hash32(_bytes(code_hash)), root)
+
+
+_bytes = bytes.fromhex
 
 
 @dataclass(frozen=True, slots=True)

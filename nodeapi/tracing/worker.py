@@ -211,7 +211,7 @@ class Worker:
         except SpoolFull:
             return wire.TOO_LARGE, b""
         except UnknownValues as error:
-            return wire.UNKNOWN, wire.encode_keys(error.keys)
+            return wire.UNKNOWN, wire.encode_unknown(error)
         except RpcError as error:
             rest = orjson.dumps([error.code, error.message, error.data])
             return wire.REFUSED, rest

@@ -67,8 +67,21 @@ async def listed_keys(
 
     list_hash: from the block's header, None before Amsterdam. limit: number of keys.
 
+    Raises: as `access_list`, and UnusableAnswer if a list has more keys.
+    """
+    raw = await access_list(client, block_hash, list_hash)
+    return _usable("the access list", limit, lambda keys: _add_list(keys, raw, limit))
+
+
+async def access_list(
+    client: UpstreamClient, block_hash: bytes, list_hash: bytes | None
+) -> bytes:
+    """Return the RLP of a block's access list.
+
+    list_hash: from the block's header, None before Amsterdam.
+
     Raises: UpstreamError, MethodUnavailable if no list is offered; UpstreamUnavailable,
-        UnusableAnswer if a list has another hash or more keys.
+        UnusableAnswer if a list has another hash.
     """
     methods = list(_LISTS) if list_hash is not None else [OWN_LIST]
     failure: UnusableAnswer | UpstreamError | None = None
@@ -79,7 +92,7 @@ async def listed_keys(
             )
             if found is None:
                 raise UpstreamError(_NOT_FOUND, "there is no access list of the block")
-            return _verified(method, found, list_hash, limit)
+            return _verified(method, found, list_hash)
         except (UnusableAnswer, UpstreamError) as error:
             if failure is None or isinstance(failure, MethodUnavailable):
                 failure = error
@@ -143,16 +156,15 @@ async def call_keys(
     return _usable("the access list", limit, add)
 
 
-def _verified(method: str, found: Any, list_hash: bytes | None, limit: int) -> Keys:
-    """Return the keys of a list. Raises: UnusableAnswer."""
+def _verified(method: str, found: Any, list_hash: bytes | None) -> bytes:
+    """Return the RLP of a list. Raises: UnusableAnswer."""
     try:
         raw = _LISTS[method](found)
     except (ValueError, RecursionError) as error:
         raise UnusableAnswer(f"the result of {method} is malformed: {error}") from None
     if list_hash is not None and keccak(raw) != list_hash:
         raise UnusableAnswer(f"the list of {method} does not have the header's hash")
-
-    return _usable("the access list", limit, lambda keys: _add_list(keys, raw, limit))
+    return raw
 
 
 def _add_list(keys: Keys, raw: bytes, limit: int) -> None:

@@ -38,6 +38,8 @@ class Case:
     archive: Geth
     service: Api
     head: int
+    has_old_states: bool
+    """Whether the upstream is an archive."""
 
 
 @pytest.fixture(
@@ -77,6 +79,7 @@ def case(
                 followed(f"{fork}-{kind}", load, chain.blocks[CHECKPOINT - 1], upstream)
             ),
             len(chain.blocks),
+            kind == "archive",
         )
 
 
@@ -114,10 +117,40 @@ def test_blocks_and_traces_are_geths(case: Case) -> None:
 
 
 def test_random_reads_are_the_archives(case: Case) -> None:
+    since = [hex(number) for number in range(CHECKPOINT, case.head + 1)]
+    check_reads(case, random_reads(case, [*since, *["latest"] * len(since)], READS))
+
+
+def test_below_the_checkpoint_an_archive_proves_reads_and_traces(case: Case) -> None:
+    oldest_in_window = CHECKPOINT + WINDOW - 128
+    below = [hex(number) for number in range(CHECKPOINT - 200, oldest_in_window)]
+    calls = random_reads(case, below, READS // 10)
+    if not case.has_old_states:
+        for answer in case.service.batch(calls):
+            assert answer["error"]["data"]["oldestBlock"] == hex(CHECKPOINT)
+        return
+    check_reads(case, calls)
+    comparison = Comparison(case.service, case.archive)
+    for number in range(CHECKPOINT - 6, CHECKPOINT + 1, 3):
+        comparison.compare(number, number)
+    print(comparison.summary())
+
+
+def check_reads(case: Case, calls: list[tuple[Any, ...]]) -> None:
+    for start in range(0, len(calls), 100):
+        part = calls[start : start + 100]
+        for asked, found, wanted in zip(
+            part, case.service.batch(part), case.archive.batch(part), strict=True
+        ):
+            assert found == wanted, asked
+
+
+def random_reads(case: Case, blocks: list[str], count: int) -> list[tuple[Any, ...]]:
+    """Return reads of accounts and slots after some of the blocks, and calls."""
     chance = random.Random(3)
     calls: list[tuple[Any, ...]] = []
-    for _ in range(READS):
-        block = chance.choice(["latest", hex(chance.randint(CHECKPOINT, case.head))])
+    for _ in range(count):
+        block = chance.choice(blocks)
         known = chance.random() < 0.9
         address = chance.choice(case.load.addresses) if known else chance.randbytes(20)
         name = f"0x{address.hex()}"
@@ -135,9 +168,4 @@ def test_random_reads_are_the_archives(case: Case) -> None:
                 ]
             )
         )
-    for start in range(0, READS, 100):
-        part = calls[start : start + 100]
-        for asked, found, wanted in zip(
-            part, case.service.batch(part), case.archive.batch(part), strict=True
-        ):
-            assert found == wanted, asked
+    return calls

@@ -218,6 +218,7 @@ def test_documents_name_the_oldest_blocks(clients: list[Api]) -> None:
             "state": hex(CHECKPOINT),
             "traces": hex(CHECKPOINT + 1),
         },
+        "byProofs": {"state": hex(OLDEST), "traces": hex(OLDEST + 1)},
     }
     assert found == full.result("rpc.discover")
     page = Client().get("/docs/networks").content.decode()

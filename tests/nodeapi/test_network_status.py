@@ -207,7 +207,13 @@ def test_checkpoint_and_oldest_blocks_are_named(network: Network) -> None:
     state = json.loads(output("network_status", "dev", "--json"))["checkpoint"]
     oldest = {"blocks": 700, "logs": 700, "state": 9000, "traces": 9001}
     block_hash = f"0x{hash_of('nine').hex()}"
-    assert state == {"number": 9000, "hash": block_hash, "oldest": oldest}
+    assert state == {
+        "number": 9000,
+        "hash": block_hash,
+        "oldest": oldest,
+        "by_proofs": {"state": 700, "traces": 701},
+    }
     lines = output("network_status", "dev")
     assert f"checkpoint 9000  {block_hash}" in lines
     assert "oldest     blocks 700, logs 700, state 9000, traces 9001" in lines
+    assert "by proofs  state 700, traces 701" in lines

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from eth_typing import Address, Hash32
 
 from evm.changes import AccountValue
-from evm.proved_state import Keys, UnknownValues
+from evm.proved_state import Keys, ProvedValues, UnknownValues
 from evm.world import EMPTY_CODE_HASH
 from networks.models import Network
 from nodeapi.encoding import BlockReference
-from nodeapi.errors.blocks import HistoryPruned
 from nodeapi.models import AccountVersion
+from nodeapi.proofs.unknown import UnknownPast
 from tests.nodeapi.test_store_states import at
 from tests.support.rows import (
     add_block,
@@ -127,13 +129,23 @@ def test_unknown_values_are_named_and_not_cached(
 
 
 @pytest.mark.parametrize("block", [at(0), at("b0"), at("earliest")])
-def test_the_state_below_the_checkpoint_is_pruned(
+def test_the_state_below_the_checkpoint_is_only_cached(
     network: Network, block: BlockReference
 ) -> None:
     with serving() as running:
         store = running.service.store
+        reads: list[tuple[Any, ...]] = []
         for address in (TOKEN, PLAIN, ABSENT, STRANGER):
-            with pytest.raises(HistoryPruned):
-                running.ask(store.account, network.pk, address, block)
-            with pytest.raises(HistoryPruned):
-                running.ask(store.storage_at, network.pk, address, 0, block)
+            reads += [(store.account, address), (store.storage_at, address, 0)]
+        for read, *place in reads:
+            with pytest.raises(UnknownPast) as caught:
+                running.ask(read, network.pk, *place, block)
+            state = caught.value.block_hash
+        values = ProvedValues({TOKEN: VALUE, ABSENT: None}, {(TOKEN, 0): 7})
+        store.keep_values(network.pk, state, values)
+        assert running.ask(store.account, network.pk, TOKEN, block).balance == 5
+        assert running.ask(store.account, network.pk, ABSENT, block) is None
+        assert slot(running, network, TOKEN, 0, block) == 7
+        keys = Keys({TOKEN, PLAIN, ABSENT}, {(TOKEN, 0), (TOKEN, 1)})
+        assert store.kept_values(network.pk, state, keys) == values
+        assert values.missing(keys) == Keys({PLAIN}, {(TOKEN, 1)})

@@ -33,8 +33,8 @@ class Store(edge.Store):
         self._fails = fails
         self.file: Any = None
 
-    def require_state(self, *asked: Any, **named: Any) -> Later[None]:
-        return DONE
+    def is_untraced(self, *asked: Any, **named: Any) -> Later[bool]:
+        return Later(False)
 
     def cached_derived_trace(self, *asked: Any) -> None:
         return None

@@ -82,8 +82,9 @@ def _lines(state: dict[str, Any]) -> list[str]:
     checkpoint = state["checkpoint"]
     if checkpoint is not None:
         lines.append(f"  checkpoint {checkpoint['number']}  {checkpoint['hash']}")
-        oldest = (f"{kind} {number}" for kind, number in checkpoint["oldest"].items())
-        lines.append(f"  oldest     {', '.join(oldest)}")
+        for name, blocks in (("oldest", "oldest"), ("by proofs", "by_proofs")):
+            kinds = (f"{kind} {number}" for kind, number in checkpoint[blocks].items())
+            lines.append(f"  {name:<10} {', '.join(kinds)}")
     follower = state["follower"]
     if follower is not None:
         lines.append(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from evm.block_keys import known_keys
 from evm.blocks import Block, decode_block
 from evm.chain_config import InvalidChainConfig
 from evm.errors import InvalidTransaction
@@ -19,7 +20,9 @@ from evm.tracers.frame_events import Events
 from evm.tracers.record import RecordTooLarge
 from evm.tracers.steps import TracerError
 from jsonrpc.errors import RpcError
+from nodeapi.chain.branches import Branches
 from nodeapi.chain.replay import Origin, Replay
+from nodeapi.errors.blocks import HistoryPruned
 from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.tracing.context import (
     SERVER_ERROR,
@@ -31,10 +34,12 @@ from nodeapi.tracing.context import (
 from nodeapi.tracing.execution import snapshot
 from nodeapi.tracing.jobs import JavaScriptProgram, tracer_from_json
 from nodeapi.tracing.outputs import Output
+from nodeapi.tracing.states import PastRows
 from nodeapi.tracing.trace_filter import TraceFilter, TraceSearch
 from nodeapi.tracing.tracer_runs import TracerRun, events_of, place_of
 
 if TYPE_CHECKING:
+    from evm.rules.fork import Fork
     from evm.tracers.native import NativeTracer
     from nodeapi.tracing.context import Task, TaskContext
     from nodeapi.tracing.jobs import Executed
@@ -62,22 +67,70 @@ def trace_block(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
     if block.header.number == 0:
         raise TaskFailed(SERVER_ERROR, "genesis is not traceable")
     parent = _parent(context, block)
+    header = block.header
+    try:
+        fork = parent.child_fork(header.number, header.timestamp)
+    except InvalidChainConfig as error:
+        raise TaskFailed(SERVER_ERROR, str(error)) from error
+    return _traced(context, arguments, _origin(block, fork, parent))
+
+
+def trace_stored(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
+    """Trace the transactions of the job's block, which was proved and not executed.
+
+    arguments: as of `trace_block`, without `block`; `is_single`, whether the result is
+        that of the transaction `first` alone.
+
+    Raises: TaskFailed; UnknownPast.
+    """
+    return _traced(context, arguments, stored_origin(context))
+
+
+def stored_origin(context: TaskContext) -> Origin:
+    """Return the job's block with everything that its execution needs.
+
+    Raises: TransientFailure if it is not stored, HistoryPruned if its parent is not;
+        UnknownPast.
+    """
+    stored = Branches(context.connection, context.network_id).find(context.block_hash)
+    if stored is None:
+        raise TransientFailure(SERVER_ERROR, "header for hash not found")
+    block = stored.block()
+    try:
+        parent = context.state_after(block.header.parent_hash)
+    except TaskFailed:
+        raise HistoryPruned((context.checkpoint or 0) + 1) from None
+    if isinstance(parent.state, PastRows):
+        parent.state.require(known_keys(block))
+    return _origin(block, context.state.fork, parent)
+
+
+def _traced(
+    context: TaskContext, arguments: dict[str, Any], origin: Origin
+) -> TaskResult:
+    """Return the traces of a block's transactions. Raises: TaskFailed."""
+    block, is_single = origin.block, arguments.get("is_single", False)
     tracer = tracer_from_json(dict(arguments["tracer"]))
     events = events_of(tracer)
     output = Output(context.write)
     begin = b"["
     replay: Replay | None = None
     try:
-        replay = Replay(_origin(block, parent), events)
+        replay = Replay(origin, events)
         for index in range(min(len(block.transactions), arguments["last"] + 1)):
             context.progress()
             if index < arguments["first"]:
                 replay.skip()
                 continue
-            transaction_hash = block.transactions[index].hash.hex().encode()
-            output.write(b'%b{"txHash":"0x%b",' % (begin, transaction_hash))
-            _trace(replay, events, tracer, block, index, arguments["seconds"], output)
-            output.write(b"}")
+            if not is_single:
+                transaction_hash = block.transactions[index].hash.hex().encode()
+                output.write(b'%b{"txHash":"0x%b",' % (begin, transaction_hash))
+            _trace(
+                *(replay, events, tracer, block, index, arguments["seconds"], output),
+                is_single=is_single,
+            )
+            if not is_single:
+                output.write(b"}")
             begin = b","
     except TracerError as error:  # perhaps a timeout
         raise TransientFailure(SERVER_ERROR, str(error)) from error
@@ -87,7 +140,8 @@ def trace_block(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
         raise TaskFailed(SERVER_ERROR, f"tracing failed: {error}") from error
     except RecordTooLarge as error:
         raise TaskFailed(SERVER_ERROR, TraceTooLarge(index).message) from error
-    output.write(b"[]" if begin == b"[" else b"]")
+    if not is_single:
+        output.write(b"[]" if begin == b"[" else b"]")
     return TaskResult(output.result(), replay.gas_used)
 
 
@@ -105,16 +159,10 @@ def _parent(context: TaskContext, block: Block) -> BlockState:
     raise TransientFailure(SERVER_ERROR, f"block {name} not found")
 
 
-def _origin(block: Block, parent: BlockState) -> Origin:
-    """Return the origin of a block's execution. Raises: InvalidChainConfig."""
-    header = block.header
-    return Origin(
-        block,
-        parent.child_fork(header.number, header.timestamp),
-        parent.config,
-        parent.state,
-        chain([header.parent_hash], parent.ancestor_hashes),
-    )
+def _origin(block: Block, fork: Fork, parent: BlockState) -> Origin:
+    """Return the origin of a block's execution by the rules of a fork."""
+    hashes = chain([block.header.parent_hash], parent.ancestor_hashes)
+    return Origin(block, fork, parent.config, parent.state, hashes)
 
 
 def _trace(
@@ -125,17 +173,22 @@ def _trace(
     index: int,
     seconds: float,
     output: Output,
+    *,
+    is_single: bool,
 ) -> None:
     """Execute the next transaction, and write the rest of its entry.
 
     A JavaScript program that fails leaves an error in the entry, as in geth.
+    is_single: whether there is no entry, but the result alone.
 
     Raises: TracerError, InvalidTransaction, RecordTooLarge.
     """
     is_program = isinstance(tracer, JavaScriptProgram) and tracer.source != ""
+    is_program = is_program and not is_single
     pieces: list[bytes] = []
     write = pieces.append if is_program else output.write
-    write(b'"result":')
+    if not is_single:
+        write(b'"result":')
     try:
         deadline = time.monotonic() + max(seconds, 0.0)
         try:
@@ -173,4 +226,8 @@ def trace_filter(context: TaskContext, arguments: Any) -> bytes:
     return output.result()
 
 
-TASKS: dict[str, Task] = {"traceBlock": trace_block, "trace_filter": trace_filter}
+TASKS: dict[str, Task] = {
+    "traceBlock": trace_block,
+    "traceStored": trace_stored,
+    "trace_filter": trace_filter,
+}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -100,7 +101,7 @@ def _begin(context: TaskContext, attributes: Attributes) -> BlockBuilding:
         trie,
         clears_empty_accounts=fork.clears_empty_accounts,
     )
-    ancestors = (parent.header.hash, *parent.ancestor_hashes)[:256]
+    ancestors = (parent.header.hash, *islice(parent.ancestor_hashes, 255))
     return BlockBuilding(
         header, fork, context.config, world, ancestors, roots, attributes.withdrawals
     )

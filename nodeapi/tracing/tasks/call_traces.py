@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from eth_typing import Hash32
 
+from evm.block_keys import known_keys
 from evm.chain_config import InvalidChainConfig
 from evm.checks import CallRejected
 from evm.simulation.arguments import (
@@ -39,6 +40,7 @@ from nodeapi.arguments.calls import (
 from nodeapi.chain.branches import Branches
 from nodeapi.chain.listed_state import replay_before
 from nodeapi.chain.replay import Origin, Replay
+from nodeapi.errors.blocks import HistoryPruned
 from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.sending.decoding import decode_submission
 from nodeapi.sending.rules import check_signature
@@ -50,6 +52,7 @@ from nodeapi.tracing.context import (
 )
 from nodeapi.tracing.jobs import tracer_from_json
 from nodeapi.tracing.outputs import Output
+from nodeapi.tracing.states import PastRows
 from nodeapi.tracing.tracer_runs import TracerRun, events_of
 
 if TYPE_CHECKING:
@@ -163,7 +166,8 @@ def _state(context: TaskContext) -> BlockState:
 def before(context: TaskContext, state: BlockState, index: int) -> Replay:
     """Return the execution of a block before a transaction.
 
-    Raises: TaskFailed; InvalidChainConfig if the block's fork is not supported.
+    Raises: TaskFailed; HistoryPruned if its parent is below the oldest stored block;
+        UnknownPast; InvalidChainConfig if the block's fork is not supported.
     """
     header = state.header
     if header.number == 0:
@@ -171,6 +175,8 @@ def before(context: TaskContext, state: BlockState, index: int) -> Replay:
     try:
         parent = context.state_after(header.parent_hash)
     except TaskFailed:
+        if context.checkpoint is not None:
+            raise HistoryPruned(context.checkpoint + 1) from None
         text = f"parent 0x{header.parent_hash.hex()} not found"
         raise TransientFailure(SERVER_ERROR, text) from None
     stored = Branches(context.connection, context.network_id).find(context.block_hash)
@@ -179,6 +185,8 @@ def before(context: TaskContext, state: BlockState, index: int) -> Replay:
     if index >= len(block.transactions) and (index or block.transactions):
         text = f"transaction index {index} out of range for block 0x{header.hash.hex()}"
         raise TaskFailed(SERVER_ERROR, text)
+    if isinstance(parent.state, PastRows):
+        parent.state.require(known_keys(block))
     origin = Origin(
         block, state.fork, state.config, parent.state, state.ancestor_hashes
     )

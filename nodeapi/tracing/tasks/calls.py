@@ -44,6 +44,7 @@ from nodeapi.tracing.context import (
 )
 from nodeapi.tracing.execution import snapshot
 from nodeapi.tracing.proved_tries import ProvedTries
+from nodeapi.tracing.states import PastRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -210,16 +211,20 @@ def _documents(
     after = context.state
     planned = plan_blocks(simulation.blocks, after.header)
     check_difficulties(planned, after.header, after.config)
-    rewinding = rewind(
-        context.connection,
-        context.network_id,
-        context.block_hash,
-        cache=_nodes,
-        max_changes=MAX_CHANGES,
-    )
-    tries: Tries = rewinding.open()
-    if context.checkpoint is not None:
-        tries = ProvedTries(rewinding, after.header.state_root, nodes)
+    root, rewinding = after.header.state_root, None
+    if not isinstance(after.state, PastRows):
+        rewinding = rewind(
+            context.connection,
+            context.network_id,
+            context.block_hash,
+            cache=_nodes,
+            max_changes=MAX_CHANGES,
+        )
+    tries: Tries
+    if rewinding is None or context.checkpoint is not None:
+        tries = ProvedTries(rewinding, after.state, root, nodes)
+    else:
+        tries = rewinding.open()
     base = Base(after.header, after.config, after.state, tries, after.ancestor_hashes)
     simulator = Simulator(
         base,

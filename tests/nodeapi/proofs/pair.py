@@ -17,7 +17,7 @@ from keys.grants import Grant
 from keys.permits import Permit
 from networks.directory import NetworkView
 from networks.models import Network
-from networks.services import add_upstream
+from networks.services import add_upstream, finish_preparing
 from nodeapi.chain.database import importer_connection
 from nodeapi.endpoint.calls import Calls
 from nodeapi.methods import registry
@@ -29,6 +29,7 @@ from nodeapi.tracing.tasks.access_lists import access_list
 from samples.node import Refused
 from tests.support import chains, copies, sample, sparse
 from tests.support.full_node import FullNode
+from tests.support.proved import start_at_checkpoint
 from tests.support.serving import Serving, serving
 from tests.support.upstream_server import UpstreamServer, running_upstream
 
@@ -40,8 +41,7 @@ CHECKPOINT = 68
 def import_pair() -> None:
     """Store both networks. What the blocks since the checkpoint read is known."""
     chains.import_blocks(FULL, sample.genesis(), sample.raw_blocks())
-    chains.import_blocks(SPARSE, sample.genesis(), sample.raw_blocks()[:CHECKPOINT])
-    sparse.forget_state(SPARSE)
+    add_sparse(SPARSE, CHECKPOINT)
     with importer_connection() as connection:
         methods = FullNode(connection, FULL).methods
         with sparse.sparse_importer(SPARSE, methods) as importer:
@@ -62,7 +62,7 @@ class Upstream:
         self.lowest, self.highest = 0, sample.head()
         self._connection = connection
         self._network_id = Network.objects.get(slug=FULL).pk
-        node = FullNode(connection, FULL)
+        node = self.node = FullNode(connection, FULL)
         self.honest = {
             name: self._bounded(node.methods[name])
             for name in ("eth_getProof", "eth_getCode")
@@ -154,16 +154,29 @@ class Pair:
         return found
 
 
+def add_sparse(slug: str, checkpoint: int, oldest: int = 1) -> None:
+    """Store the proved blocks of a network that has no other ones."""
+    genesis = sample.genesis()
+    network = start_at_checkpoint(slug, FULL, genesis, checkpoint, oldest=oldest)
+    finish_preparing(network.pk)
+
+
 @contextmanager
-def running_pair() -> Iterator[Pair]:
-    """Serve both networks, which are imported first if this is a new database."""
+def running_pair(*others: tuple[str, int, int]) -> Iterator[Pair]:
+    """Serve both networks, which are imported first if this is a new database.
+
+    others: arguments of `add_sparse`, for networks with the same upstream.
+    """
     copies.once("sparse pair", import_pair)
     with (
         running_upstream() as server,
         psycopg.connect(database_conninfo(), autocommit=True) as connection,
     ):
         upstream = Upstream(server, connection)
-        add_upstream(network=Network.objects.get(slug=SPARSE), url=server.http_url)
+        for other in others:
+            add_sparse(*other)
+        for slug in (SPARSE, *(slug for slug, *_ in others)):
+            add_upstream(network=Network.objects.get(slug=slug), url=server.http_url)
         with serving() as running:
             yield Pair(running, upstream)
 

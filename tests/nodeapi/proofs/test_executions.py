@@ -130,11 +130,6 @@ def test_traces_of_executed_blocks(pair: Pair, is_known: bool) -> None:
     assert bool(pair.upstream.server.calls) is not is_known
 
 
-def test_traces_of_proved_blocks_are_pruned(pair: Pair) -> None:
-    error = pair.one(SPARSE, "debug_traceBlockByNumber", hex(CHECKPOINT), {})
-    assert (error["code"], error["data"]["reason"]) == (4444, "history_pruned")
-
-
 def test_proofs(pair: Pair) -> None:
     stranger = "0x" + "57" * 20
     contract = next(each["to"] for each in as_calls(pair) if len(each["input"]) > 10)
@@ -148,14 +143,9 @@ def test_proofs(pair: Pair) -> None:
     pair.upstream.lowest = HEAD + 1
     error = pair.one(SPARSE, "eth_getProof", stranger, ["0x7"], hex(CHECKPOINT + 1))
     assert (error["code"], error["data"]["reason"]) == (4444, "no_proof")
-    below = hex(CHECKPOINT - 1)
-    for call in (
-        ("eth_getProof", contract, [], below),
-        ("debug_getModifiedAccountsByNumber", CHECKPOINT - 1, HEAD),
-        ("eth_call", {"to": contract}, below),
-    ):
-        error = pair.one(SPARSE, *call)
-        assert (error["code"], error["data"]["reason"]) == (4444, "history_pruned")
+    call = "debug_getModifiedAccountsByNumber", CHECKPOINT - 1, HEAD
+    error = pair.one(SPARSE, *call)
+    assert (error["code"], error["data"]["reason"]) == (4444, "history_pruned")
 
 
 def test_witnesses_are_complete_or_refused(pair: Pair) -> None:

@@ -243,18 +243,6 @@ def test_an_upstream_that_lags_behind_proves_against_an_older_block(
     pair.agree(("eth_getStorageAt", address, hex(slot)), ("eth_getCode", address))
 
 
-def test_below_the_checkpoint_the_state_is_pruned(pair: Pair) -> None:
-    address, slot = unknown_slots(pair)[0]
-    below = hex(CHECKPOINT - 1)
-    for error in pair.ask(
-        SPARSE,
-        ("eth_getStorageAt", address, hex(slot), below),
-        ("eth_getBalance", address, below),
-        ("eth_getBalance", address, "earliest"),
-    ):
-        assert (error["code"], error["data"]["reason"]) == (4444, "history_pruned")
-
-
 def test_a_lost_value_is_not_replaced_by_a_later_one(pair: Pair) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
