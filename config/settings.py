@@ -256,9 +256,6 @@ LOGGING = {
     "loggers": {
         # Its warnings are attempts to connect; the requests that fail are logged.
         "psycopg.pool": {"level": "ERROR"},
-        # Both log addresses, which can contain secrets.
-        "httpx": {"level": "WARNING"},
-        "httpcore": {"level": "WARNING"},
         # Writes a traceback each second while Redis is down, which `outbox.receiver`
         # reports once.
         "channels_redis": {"level": "CRITICAL"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from base64 import b64encode
 from collections.abc import Mapping
@@ -20,6 +21,9 @@ USER_AGENT = "Portcullis"
 
 MAX_DEPTH = 64
 """Maximum nesting of an error's data."""
+
+_HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e\x80-\xff]*")
+"""A name and a value. Source: RFC 9110, 5.1 and 5.5"""
 
 _MIN_SECRET = 8
 """Minimum length of a part of a URL to be regarded as a secret. API keys are longer. Parts
@@ -42,6 +46,10 @@ class Address:
             self.headers.setdefault("User-Agent", USER_AGENT)
             if parsed.userinfo and "Authorization" not in self.headers:
                 self.headers["Authorization"] = _basic_auth(parsed)
+            if not all(
+                _HEADER.fullmatch(b": ".join(each)) for each in self.headers.raw
+            ):
+                raise ValueError("a header is invalid")
         except (httpx.InvalidURL, ValueError, TypeError):
             raise UpstreamUnavailable("the URL or a header is invalid") from None
         if parsed.scheme not in ("http", "https", "ws", "wss") or not parsed.host:

@@ -307,9 +307,7 @@ class UpstreamClient:
                     ping_seconds=self._ping_seconds,
                 )
             else:
-                self._channel = HttpConnections(
-                    address, MAX_CALLS, open_seconds=self._timeout / 2
-                )
+                self._channel = HttpConnections(address, open_seconds=self._timeout / 2)
         return self._channel
 
     @asynccontextmanager

@@ -8,23 +8,18 @@ from __future__ import annotations
 import socket
 import ssl
 
-import httpx
+import httptools
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 
 _REASONS: tuple[tuple[type[Exception], str], ...] = (
     (socket.gaierror, "the host name was not found"),
     (ssl.SSLError, "no TLS connection"),
     (ConnectionRefusedError, "connection refused"),
-    (httpx.ConnectTimeout, "timeout while connecting"),
-    (httpx.TimeoutException, "timeout"),
     (TimeoutError, "timeout"),
-    (httpx.ConnectError, "no connection"),
-    (httpx.ProtocolError, "the response is not HTTP"),
-    (httpx.NetworkError, "the connection was closed"),
+    (httptools.HttpParserError, "the response is not HTTP"),
     (ConnectionClosed, "the connection was closed"),
     (ConnectionError, "the connection was closed"),
     (InvalidURI, "the URL is invalid"),
-    (httpx.InvalidURL, "the URL is invalid"),
     (UnicodeError, "the URL is invalid"),
     (InvalidHandshake, "the WebSocket handshake failed"),
     (OSError, "no connection"),

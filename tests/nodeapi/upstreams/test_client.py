@@ -317,6 +317,52 @@ def test_server_that_does_not_speak_http(scheme: str, text: bytes | None):
         asyncio.run(in_time(scenario()))
 
 
+_RESULT = b'{"jsonrpc": "2.0", "id": 1, "result": "0x1"}'
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b"
+        % (len(_RESULT), _RESULT),
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        b"1\r\n{\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(_RESULT) - 1, _RESULT[1:]),
+        b"HTTP/1.1 200 OK\r\n\r\n" + _RESULT,
+        b"HTTP/1.0 200 OK\r\n\r\n" + _RESULT,
+        None,
+    ],
+)
+def test_ends_of_responses(response: bytes | None):
+    """Read bodies of all framings, and none after an endless head."""
+    ended = asyncio.Event()
+    many = b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 2**14
+
+    async def answer(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        await reader.readuntil(b"}")
+        writer.write(response or many)
+        if response is None:
+            await reader.read()  # until the client closes the connection
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+        ended.set()
+
+    async def scenario() -> None:
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            async with UpstreamClient(f"http://127.0.0.1:{port}", timeout=60) as client:
+                if response is not None:
+                    assert await client.call("eth_chainId") == "0x1"
+                else:
+                    with failing():
+                        await client.call("eth_chainId")
+            await ended.wait()
+
+    asyncio.run(in_time(scenario()))
+
+
 @pytest.mark.parametrize(
     "url",
     [
