@@ -92,7 +92,7 @@ class _Batch:
         self.selectors: set[bytes] = set()
 
     def call(self, data: bytes, to: bytes | None, depth: int) -> DecodedCall | None:
-        """Decode a call. depth: in how many calls it is."""
+        """Decode a call. depth: number of calls that contain it."""
         self.selectors.add(data[:SELECTOR])
         found = decode_call(data, self._abi_of(to), self._values_left)
         if found is None:

@@ -104,7 +104,7 @@ class _Parser:
         self._at = 0
 
     def definition(self, interfaces: tuple[str, ...]) -> Definition:
-        """Parse the whole line."""
+        """Parse a line that contains one definition and nothing else."""
         try:
             kind = Kind(self._next())
         except ValueError:

@@ -63,7 +63,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A tuple."""
+    """A tuple, which is a struct in Solidity."""
 
     members: tuple[Parameter, ...]
 

@@ -53,7 +53,7 @@ Value: TypeAlias = int | bool | str | bytes | tuple[Argument, ...]
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Decoded data."""
+    """The decoded values of a call, a result, an error or a log."""
 
     arguments: tuple[Argument, ...]
     is_complete: bool

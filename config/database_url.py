@@ -69,14 +69,14 @@ def _split_location(location: str) -> tuple[str, str]:
 
 
 def _checked_port(port: str) -> str:
-    """Raises: ValueError for a number that is not that of a port."""
+    """Return a port, which may be empty. Raises: ValueError beyond 1 to 65,535."""
     if port.isdecimal() and not 0 < int(port) < 2**16:
         raise ValueError("must have a port from 1 to 65535")
     return port
 
 
 def _check_options(options: dict[str, str]) -> None:
-    """Raises: ValueError for an option that libpq does not have."""
+    """Check that libpq has all options. Raises: ValueError."""
     for name, value in options.items():
         try:
             make_conninfo(**{name: value})

@@ -21,7 +21,7 @@ class FrameError(Exception):
 
 
 class Revert(FrameError):
-    """Raised by REVERT."""
+    """Raised by REVERT, which undoes the frame's changes and returns unused gas."""
 
     burns_gas = False
     keeps_output = True

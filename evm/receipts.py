@@ -29,7 +29,7 @@ class Log(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A transaction's receipt."""
+    """A transaction's receipt, as the receipts trie contains it."""
 
     type: int
     status: int | None

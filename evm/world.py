@@ -207,7 +207,7 @@ class World:
         self._set_account(address, Account(account.nonce, balance, account.code_hash))
 
     def get_nonce(self, address: Address) -> int:
-        """Return the nonce."""
+        """Return the nonce of an account, 0 if it does not exist."""
         account = self._account(address)
         return 0 if account is None else account.nonce
 
@@ -217,7 +217,7 @@ class World:
         self._set_account(address, Account(nonce, account.balance, account.code_hash))
 
     def increment_nonce(self, address: Address) -> None:
-        """Increment the nonce."""
+        """Increment the nonce of an account."""
         self.set_nonce(address, self.get_nonce(address) + 1)
 
     # Code

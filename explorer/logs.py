@@ -47,7 +47,7 @@ class LogLine:
     index: str
     address: str
     is_ether: bool
-    """Whether the protocol has logged a transfer of ether (EIP-7708)."""
+    """Whether this is the protocol's log of a transfer of ether (EIP-7708)."""
     name: str
     """The event's name; empty if it is unknown."""
     signature: str

@@ -51,7 +51,7 @@ class Transfer:
 
     @property
     def is_ether(self) -> bool:
-        """Whether the protocol has logged it."""
+        """Whether ether was transferred, according to a log of the protocol (EIP-7708)."""
         return self.standard == _ETHER
 
     @property

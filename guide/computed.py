@@ -46,5 +46,5 @@ class Computed(Generic[T]):
             return found
 
     def clear(self) -> None:
-        """Forget the result."""
+        """Forget the cached result, so that the next call computes it."""
         self._kept = None

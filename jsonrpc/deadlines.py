@@ -115,7 +115,7 @@ class Deadline:
             raise TimeoutError from error
 
     def expire(self) -> None:
-        """Cancel the work."""
+        """Cancel the work whose time is over."""
         self.expired = True
         if self._task is not None:
             self._task.cancel()

@@ -128,7 +128,7 @@ class SocketRequest(Request):
                 each.set_result(None)
 
     def _finish(self, reader: Future[bytes], limit: int) -> None:
-        """Complete a read."""
+        """Complete the read of the body that the handler waits for."""
         if self.body is None or len(self.body) > limit:
             reader.set_exception(BodyTooLarge())
         else:

@@ -305,7 +305,7 @@ class Server:
             self._leaving.wait(RETRY_SECONDS)
 
     def leave(self) -> None:
-        """Let `supervise` return."""
+        """Let `supervise` return. The workers go on until `stop`."""
         self._leaving.set()
 
     def stop(self) -> None:

@@ -124,7 +124,7 @@ class InboxConsumer(SocketConsumer):
     async def receive(
         self, text_data: str | None = None, bytes_data: bytes | None = None
     ) -> None:
-        """Close the socket."""
+        """Close the socket, because users' pages never send frames."""
         if self._inbox is not None:
             self._inbox.writer.close(
                 close_codes.UNEXPECTED_FRAME, "this socket accepts no frames"

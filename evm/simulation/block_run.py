@@ -172,7 +172,7 @@ class BlockRun:
         return world.changes(clears_empty_accounts=False)
 
     def _call_block(self) -> CallBlock:
-        """Return the block as the calls see it."""
+        """Return the simulated block with the properties that its calls can read."""
         block = CallBlock.of_header(
             self._header, self._config, self._fork, self._ancestor_hashes
         )

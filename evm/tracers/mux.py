@@ -47,12 +47,12 @@ class MuxTracer:
             tracer.start(transaction)
 
     def step(self, step: Step) -> None:
-        """Forward an instruction."""
+        """Pass an instruction on to all tracers."""
         for tracer in self._of_steps:
             tracer.step(step)
 
     def fault(self, step: Step) -> None:
-        """Forward a fault."""
+        """Pass the failure of an instruction on to all tracers."""
         for tracer in self._of_steps:
             tracer.fault(step)
 
@@ -69,7 +69,7 @@ class MuxTracer:
     def log(
         self, address: bytes, topics: tuple[bytes, ...], data: bytes, index: int
     ) -> None:
-        """Forward a log."""
+        """Pass a log on to all tracers."""
         for tracer in self._of_frames:
             tracer.log(address, topics, data, index)
 

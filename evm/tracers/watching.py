@@ -170,7 +170,7 @@ class Watcher:
             self._discard_frames()
 
     def destroy(self, frame: CallFrame) -> None:
-        """Add a SELFDESTRUCT."""
+        """Add a frame of SELFDESTRUCT, and its contract if the transaction deletes it."""
         if self._all_may_be_destroyed or frame.sender in self.created:
             self.destroyed.add(frame.sender)
         self.enter(frame)

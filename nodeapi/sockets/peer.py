@@ -178,7 +178,7 @@ class Peer:
         return self._hub.access.resolve(self.caller.key, self.caller.client)
 
     def recheck(self) -> None:
-        """Look the key up after it may have changed, and close the socket if refused."""
+        """Check the key again after it may have changed. A rejected key ends the socket."""
         self.resolved().then(self.require).when_done(self._take_check)
 
     def end_if_refused(self, error: RpcError) -> None:

@@ -64,5 +64,5 @@ class Subscription:
         self.writer.send(frame)
 
     def end(self) -> None:
-        """Drop later results."""
+        """End the subscription: results that come later are not sent."""
         self.is_open = False

@@ -40,7 +40,7 @@ FOR_SESSIONS = frozenset({CREATE_SESSION, ADD_CHAIN})
 
 
 class ConsentRequestQuerySet(models.QuerySet["ConsentRequest"]):
-    """Queries for requests."""
+    """Queries for dapps' requests."""
 
     def pending(self) -> ConsentRequestQuerySet:
         """Return the requests that can still be decided."""

@@ -28,7 +28,7 @@ class ServingProcess(models.Model):
 
 
 class LiveSocketQuerySet(models.QuerySet["LiveSocket"]):
-    """Queries for sockets."""
+    """Queries for dapps' sockets."""
 
     def open(self) -> LiveSocketQuerySet:
         """Return the sockets whose process is alive."""

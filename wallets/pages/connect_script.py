@@ -49,7 +49,7 @@ _HEAD = """\
 
 @cache
 def script() -> str:
-    """Return the script."""
+    """Return the source text of `connect.js`."""
     parts = [(FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in PARTS]
     return "\n".join([_HEAD + '(() => {\n"use strict";\n', *parts]) + "})();\n"
 

@@ -69,7 +69,7 @@ def listed(parts: list[Sentence]) -> Sentence:
 
 
 def strong(text: str) -> Phrase:
-    """Return an emphasized part."""
+    """Return an emphasized part of a sentence."""
     return Phrase(text, Kind.STRONG)
 
 
