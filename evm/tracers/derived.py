@@ -6,9 +6,8 @@ object and the packed trace record (`evm.tracers.record`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from evm.frame_errors import REVERTED
 from evm.tracers.call import CallConfig, call_json, read_call
@@ -28,6 +27,9 @@ from evm.tracers.touched import TouchedAccount
 from evm.world import EMPTY_CODE_HASH
 
 CALLS, PRESTATE = "calls", "prestate"
+
+_CALL, _FLAT_CALL, _PRESTATE = CallConfig(), FlatCallConfig(), PrestateConfig()
+_PARITY = FlatCallConfig(convert_parity_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +51,20 @@ class RecordedTransaction:
     details: bytes
 
 
-class Derivation(Protocol):
+@dataclass(frozen=True, slots=True)
+class Derivation:
     """A tracer with its options, whose results are computed from trace records."""
 
-    @property
-    def name(self) -> str:
-        """A cache key: the tracer's name and its options. Equal keys mean equal results."""
+    name: str
+    """A cache key: the tracer's name and its options. Equal keys mean equal results."""
+    derive: Callable[[RecordedTransaction, Mapping[bytes, bytes]], bytes]
+    """Returns the result as JSON, from a transaction and its code by hash.
 
-    @property
-    def needs(self) -> frozenset[str]:
-        """The parts of the record besides `details` that the derivation reads.
-
-        A subset of `calls` and `prestate`.
-        """
-
-    def derive(
-        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
-    ) -> bytes:
-        """Return the result as JSON.
-
-        codes: hash → code, for all of `code_hashes`, if `needs` contains `prestate`.
-
-        Raises: RecordTooLarge; ValueError if the record is damaged.
-        """
+    The code is that of all `code_hashes`, if `needs` contains `prestate`. Raises:
+    RecordTooLarge; ValueError if the record is damaged."""
+    needs: frozenset[str] = frozenset({CALLS})
+    """The parts of the record besides `details` that the derivation reads: a subset of
+    `calls` and `prestate`."""
 
 
 def call_tree(transaction: RecordedTransaction) -> tuple[CallFrame, Details]:
@@ -97,42 +90,20 @@ def code_hashes(transaction: RecordedTransaction) -> set[bytes]:
     return found - {EMPTY_CODE_HASH}
 
 
-@dataclass(frozen=True, slots=True)
-class CallDerivation:
-    """Computes results of callTracer with options."""
+def call_derivation(config: CallConfig = _CALL) -> Derivation:
+    """Return the derivation of results of callTracer with options."""
 
-    config: CallConfig = field(default_factory=CallConfig)
-    needs = frozenset({CALLS})
-
-    @property
-    def name(self) -> str:
-        """A cache key: the tracer's name and its options."""
-        return f"callTracer {self.config}"
-
-    def derive(
-        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
-    ) -> bytes:
-        """Return the result as JSON."""
+    def derive(transaction: RecordedTransaction, codes: Mapping[bytes, bytes]) -> bytes:
         top, _ = call_tree(transaction)
-        return call_json(top, self.config).encode()
+        return call_json(top, config).encode()
+
+    return Derivation(f"callTracer {config}", derive)
 
 
-@dataclass(frozen=True, slots=True)
-class FlatCallDerivation:
-    """Computes results of flatCallTracer."""
+def flat_call_derivation(config: FlatCallConfig = _FLAT_CALL) -> Derivation:
+    """Return the derivation of results of flatCallTracer with options."""
 
-    config: FlatCallConfig = field(default_factory=FlatCallConfig)
-    needs = frozenset({CALLS})
-
-    @property
-    def name(self) -> str:
-        """A cache key: the tracer's name and its options."""
-        return f"flatCallTracer {self.config}"
-
-    def derive(
-        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
-    ) -> bytes:
-        """Return the result as JSON."""
+    def derive(transaction: RecordedTransaction, codes: Mapping[bytes, bytes]) -> bytes:
         top, details = call_tree(transaction)
         place = Place(
             transaction.block_hash,
@@ -140,124 +111,76 @@ class FlatCallDerivation:
             transaction.hash,
             transaction.index,
         )
-        return flat_call_json(top, self.config, details.precompiles, place).encode()
+        return flat_call_json(top, config, details.precompiles, place).encode()
+
+    return Derivation(f"flatCallTracer {config}", derive)
 
 
-@dataclass(frozen=True, slots=True)
-class FourByteDerivation:
-    """Computes results of 4byteTracer."""
+def prestate_derivation(config: PrestateConfig = _PRESTATE) -> Derivation:
+    """Return the derivation of results of prestateTracer with options."""
 
-    name = "4byteTracer"
-    needs = frozenset({CALLS})
-
-    def derive(
-        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
-    ) -> bytes:
-        """Return the result as JSON."""
-        top, details = call_tree(transaction)
-        return four_byte_json(top, details.precompiles).encode()
-
-
-@dataclass(frozen=True, slots=True)
-class PrestateDerivation:
-    """Computes results of prestateTracer with options."""
-
-    config: PrestateConfig = field(default_factory=PrestateConfig)
-    needs = frozenset({PRESTATE})
-
-    @property
-    def name(self) -> str:
-        """A cache key: the tracer's name and its options."""
-        return f"prestateTracer {self.config}"
-
-    def derive(
-        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
-    ) -> bytes:
-        """Return the result as JSON."""
+    def derive(transaction: RecordedTransaction, codes: Mapping[bytes, bytes]) -> bytes:
         touched = touched_accounts(transaction)
-        return prestate_json(touched, self.config, code_text(codes)).encode()
+        return prestate_json(touched, config, code_text(codes)).encode()
+
+    return Derivation(f"prestateTracer {config}", derive, frozenset({PRESTATE}))
 
 
-@dataclass(frozen=True, slots=True)
-class NoopDerivation:
-    """Computes results of noopTracer, an empty object for each transaction."""
-
-    name = "noopTracer"
-    needs: frozenset[str] = frozenset()
-
-    def derive(
-        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
-    ) -> bytes:
-        """Return the result as JSON."""
-        return b"{}"
+def _four_byte(transaction: RecordedTransaction, codes: Mapping[bytes, bytes]) -> bytes:
+    top, details = call_tree(transaction)
+    return four_byte_json(top, details.precompiles).encode()
 
 
-_PARITY = FlatCallConfig(convert_parity_errors=True)
+FOUR_BYTE_DERIVATION = Derivation("4byteTracer", _four_byte)
+
+NOOP_DERIVATION = Derivation("noopTracer", lambda *_: b"{}", frozenset())
+"""Its result is an empty object for each transaction."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayDerivation:
-    """Computes Parity's result of a replayed transaction, without `vmTrace`.
+def replay_derivation(
+    *, trace: bool = False, state_diff: bool = False, transaction_hash: bool = False
+) -> Derivation:
+    """Return the derivation of Parity's replay of a transaction, without `vmTrace`.
 
     `{"output":…,"stateDiff":…,"trace":[…],"transactionHash":…,"vmTrace":null}`. Members
     that are not wanted are null or empty; an unwanted `transactionHash` is left out.
     """
 
-    trace: bool = False
-    state_diff: bool = False
-    transaction_hash: bool = False
-
-    @property
-    def name(self) -> str:
-        """A cache key: the requested members of the result."""
-        return repr(self)
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """The parts of a record: `prestate` for stateDiff only."""
-        return frozenset({CALLS, PRESTATE} if self.state_diff else {CALLS})
-
-    def derive(
-        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
-    ) -> bytes:
-        """Return the result as JSON."""
+    def derive(transaction: RecordedTransaction, codes: Mapping[bytes, bytes]) -> bytes:
         top, details = call_tree(transaction)
         output = top.output if top.error in (None, REVERTED) else b""
-        trace, diff, ending = "[]", "null", ""
-        if self.trace:
-            trace = flat_call_json(top, _PARITY, details.precompiles, None)
-        if self.state_diff:
+        traces, diff, ending = "[]", "null", ""
+        if trace:
+            traces = flat_call_json(top, _PARITY, details.precompiles, None)
+        if state_diff:
             diff = state_diff_json(touched_accounts(transaction), code_text(codes))
-        if self.transaction_hash:
+        if transaction_hash:
             ending = f',"transactionHash":"0x{transaction.hash.hex()}"'
-        text = f'{{"output":"0x{output.hex()}","stateDiff":{diff},"trace":{trace}'
+        text = f'{{"output":"0x{output.hex()}","stateDiff":{diff},"trace":{traces}'
         return f'{text}{ending},"vmTrace":null}}'.encode()
 
+    return Derivation(
+        f"parityReplay {trace} {state_diff} {transaction_hash}",
+        derive,
+        frozenset({CALLS, PRESTATE} if state_diff else {CALLS}),
+    )
 
-@dataclass(frozen=True, slots=True)
-class MuxDerivation:
-    """Computes results of muxTracer, which combines several tracers."""
 
-    tracers: tuple[tuple[str, Derivation], ...]
-    """Name and tracer, in the order of the result."""
+def mux_derivation(tracers: Sequence[tuple[str, Derivation]]) -> Derivation:
+    """Return the derivation of results of muxTracer.
 
-    @property
-    def name(self) -> str:
-        """A cache key: the tracers' names and their options."""
-        inner = ", ".join(derivation.name for _, derivation in self.tracers)
-        return f"muxTracer [{inner}]"
+    tracers: names and derivations, in the order of the result.
+    """
 
-    @property
-    def needs(self) -> frozenset[str]:
-        """The parts of the record that at least one of the tracers reads."""
-        return frozenset().union(*(derivation.needs for _, derivation in self.tracers))
-
-    def derive(
-        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
-    ) -> bytes:
-        """Return the result as JSON."""
+    def derive(transaction: RecordedTransaction, codes: Mapping[bytes, bytes]) -> bytes:
         members = [
-            b'"%b":%b' % (name.encode(), derivation.derive(transaction, codes))
-            for name, derivation in self.tracers
+            b'"%b":%b' % (name.encode(), tracer.derive(transaction, codes))
+            for name, tracer in tracers
         ]
         return b"{" + b",".join(members) + b"}"
+
+    return Derivation(
+        f"muxTracer [{', '.join(tracer.name for _, tracer in tracers)}]",
+        derive,
+        frozenset().union(*(tracer.needs for _, tracer in tracers)),
+    )

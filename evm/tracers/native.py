@@ -10,20 +10,20 @@ from typing import Any
 
 from evm.tracers.call import CallConfig
 from evm.tracers.derived import (
-    CallDerivation,
+    FOUR_BYTE_DERIVATION,
+    NOOP_DERIVATION,
     Derivation,
-    FlatCallDerivation,
-    FourByteDerivation,
-    MuxDerivation,
-    NoopDerivation,
-    PrestateDerivation,
-    ReplayDerivation,
+    call_derivation,
+    flat_call_derivation,
+    mux_derivation,
+    prestate_derivation,
+    replay_derivation,
 )
 from evm.tracers.flat_call import FlatCallConfig
 from evm.tracers.otterscan import (
-    OtterscanError,
-    OtterscanOperations,
-    OtterscanTrace,
+    OTS_ERROR,
+    OTS_OPERATIONS,
+    OTS_TRACE,
 )
 from evm.tracers.prestate import PrestateConfig
 
@@ -36,8 +36,7 @@ KECCAK256_PREIMAGE, ERC7562 = "keccak256PreimageTracer", "erc7562Tracer"
 """Tracers that need the execution. Results of the others are computed from records."""
 
 OTTERSCAN: dict[str, Derivation] = {
-    derived.name: derived
-    for derived in (OtterscanTrace(), OtterscanOperations(), OtterscanError())
+    derived.name: derived for derived in (OTS_TRACE, OTS_OPERATIONS, OTS_ERROR)
 }
 """Not tracers of geth's: results of Otterscan's methods for one transaction."""
 
@@ -73,20 +72,18 @@ def derivation(tracer: NativeTracer) -> Derivation:
     """Return the object that computes a tracer's results."""
     config = {_CAPITAL.sub("_", flag).lower(): True for flag in tracer.flags}
     if tracer.name == CALL:
-        return CallDerivation(CallConfig(**config))
+        return call_derivation(CallConfig(**config))
     if tracer.name == FLAT_CALL:
-        return FlatCallDerivation(FlatCallConfig(**config))
+        return flat_call_derivation(FlatCallConfig(**config))
     if tracer.name == PRESTATE:
-        return PrestateDerivation(PrestateConfig(**config))
+        return prestate_derivation(PrestateConfig(**config))
     if tracer.name == FOUR_BYTE:
-        return FourByteDerivation()
+        return FOUR_BYTE_DERIVATION
     if tracer.name == NOOP:
-        return NoopDerivation()
+        return NOOP_DERIVATION
     if tracer.name == PARITY_REPLAY:
-        return ReplayDerivation(**config)
+        return replay_derivation(**config)
     if tracer.name in OTTERSCAN:
         return OTTERSCAN[tracer.name]
     assert tracer.name == MUX
-    return MuxDerivation(
-        tuple((inner.name, derivation(inner)) for inner in tracer.inner)
-    )
+    return mux_derivation([(inner.name, derivation(inner)) for inner in tracer.inner])

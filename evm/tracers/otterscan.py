@@ -6,10 +6,9 @@ The forms are Erigon's: https://docs.otterscan.io/api-docs/ots-api
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from evm.frame_errors import REVERTED
-from evm.tracers.derived import CALLS, RecordedTransaction, call_tree
+from evm.tracers.derived import Derivation, RecordedTransaction, call_tree
 from evm.tracers.frames import CREATIONS, CallFrame
 from evm.tracers.parties import visible_calls
 
@@ -22,83 +21,52 @@ _ZERO_ADDRESS = bytes(20)
 """Stands for the contract of a failed creation, which trace records do not name."""
 
 
-@dataclass(frozen=True, slots=True)
-class OtterscanTrace:
-    """Computes the call frames as a list with their depth."""
-
-    name = "ots_traceTransaction"
-    needs = frozenset({CALLS})
-
-    def derive(
-        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
-    ) -> bytes:
-        """Return the result as JSON."""
-        top, details = call_tree(transaction)
-        entries = [_trace_entry(frame) for frame in _frames(top, details.precompiles)]
-        return f"[{','.join(entries)}]".encode()
+def _trace(transaction: RecordedTransaction, codes: Mapping[bytes, bytes]) -> bytes:
+    top, details = call_tree(transaction)
+    entries = [_trace_entry(frame) for frame in _frames(top, details.precompiles)]
+    return f"[{','.join(entries)}]".encode()
 
 
-@dataclass(frozen=True, slots=True)
-class OtterscanOperations:
-    """Computes the transfers, creations and self-destructions below the first frame."""
-
-    name = "ots_getInternalOperations"
-    needs = frozenset({CALLS})
-
-    def derive(
-        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
-    ) -> bytes:
-        """Return the result as JSON."""
-        top, _ = call_tree(transaction)
-        entries = [_operation(frame) for frame in _frames(top) if _is_operation(frame)]
-        return f"[{','.join(entries)}]".encode()
+def _operations(
+    transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
+) -> bytes:
+    top, _ = call_tree(transaction)
+    entries = [_operation(frame) for frame in _frames(top) if _is_operation(frame)]
+    return f"[{','.join(entries)}]".encode()
 
 
-@dataclass(frozen=True, slots=True)
-class OtterscanError:
-    """Computes the data with which a transaction was reverted, `0x` if it was not."""
-
-    name = "ots_getTransactionError"
-    needs = frozenset({CALLS})
-
-    def derive(
-        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
-    ) -> bytes:
-        """Return the result as JSON."""
-        top, _ = call_tree(transaction)
-        output = top.output if top.error == REVERTED else b""
-        return f'"0x{output.hex()}"'.encode()
+def _error(transaction: RecordedTransaction, codes: Mapping[bytes, bytes]) -> bytes:
+    top, _ = call_tree(transaction)
+    output = top.output if top.error == REVERTED else b""
+    return f'"0x{output.hex()}"'.encode()
 
 
-@dataclass(frozen=True, slots=True)
-class ContractCreator:
-    """Computes the creator of a contract in a transaction, or null.
+OTS_TRACE = Derivation("ots_traceTransaction", _trace)
+"""The call frames as a list with their depth."""
 
-    address: the contract's address.
-    """
+OTS_OPERATIONS = Derivation("ots_getInternalOperations", _operations)
+"""The transfers, creations and self-destructions below the first frame."""
 
-    address: bytes
-    needs = frozenset({CALLS})
+OTS_ERROR = Derivation("ots_getTransactionError", _error)
+"""The data with which a transaction was reverted, `0x` if it was not."""
 
-    @property
-    def name(self) -> str:
-        """A cache key: the method and the contract's address."""
-        return f"ots_getContractCreator {self.address.hex()}"
 
-    def derive(
-        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
-    ) -> bytes:
-        """Return the result as JSON."""
+def contract_creator(address: bytes) -> Derivation:
+    """Return the derivation of the creator of a contract in a transaction, or of null."""
+
+    def derive(transaction: RecordedTransaction, codes: Mapping[bytes, bytes]) -> bytes:
         top, _ = call_tree(transaction)
         creators = [
             frame.sender
             for frame in _standing_frames(top)
-            if frame.type in CREATIONS and frame.to == self.address
+            if frame.type in CREATIONS and frame.to == address
         ]
         if not creators:
             return b"null"
         name, creator = transaction.hash.hex(), creators[-1].hex()
         return f'{{"hash":"0x{name}","creator":"0x{creator}"}}'.encode()
+
+    return Derivation(f"ots_getContractCreator {address.hex()}", derive)
 
 
 def _frames(

@@ -10,10 +10,10 @@ import orjson
 
 from evm.tracers.native import NativeTracer
 from evm.tracers.otterscan import (
-    ContractCreator,
-    OtterscanError,
-    OtterscanOperations,
-    OtterscanTrace,
+    OTS_ERROR,
+    OTS_OPERATIONS,
+    OTS_TRACE,
+    contract_creator,
 )
 from evm.world import EMPTY_CODE_HASH
 from jsonrpc.later import Later, if_found
@@ -50,9 +50,9 @@ API_LEVEL = 8
 _ADDRESS = Param("address", address, ADDRESS)
 _TRANSACTION_HASH = Param("transactionHash", hash32, HASH32)
 
-_TRACE = TraceOptions(NativeTracer(OtterscanTrace.name))
-_OPERATIONS = TraceOptions(NativeTracer(OtterscanOperations.name))
-_ERROR = TraceOptions(NativeTracer(OtterscanError.name))
+_TRACE = TraceOptions(NativeTracer(OTS_TRACE.name))
+_OPERATIONS = TraceOptions(NativeTracer(OTS_OPERATIONS.name))
+_ERROR = TraceOptions(NativeTracer(OTS_ERROR.name))
 
 
 @registry.method(
@@ -169,7 +169,7 @@ async def get_contract_creator(context: Context, account: bytes) -> bytes | None
     store, network_id = context.store, context.network.id
     if not await has_code(context, account, LATEST):
         return None
-    creator = ContractCreator(account)
+    creator = contract_creator(account)
 
     def derive(place: Place) -> MaybeAnswer:
         return store.derived_transaction_trace(

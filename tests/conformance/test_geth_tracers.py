@@ -14,13 +14,13 @@ from typing import Any
 
 from evm.tracers.call import CallConfig
 from evm.tracers.derived import (
-    CallDerivation,
+    FOUR_BYTE_DERIVATION,
+    NOOP_DERIVATION,
     Derivation,
-    FlatCallDerivation,
-    FourByteDerivation,
-    MuxDerivation,
-    NoopDerivation,
-    PrestateDerivation,
+    call_derivation,
+    flat_call_derivation,
+    mux_derivation,
+    prestate_derivation,
 )
 from evm.tracers.flat_call import FlatCallConfig
 from evm.tracers.javascript import BUNDLED_TRACERS
@@ -38,7 +38,7 @@ UNKNOWN_IN_CASES: dict[str, None] = dict.fromkeys(
 
 
 def call_tracer(config: Config) -> Derivation:
-    return CallDerivation(
+    return call_derivation(
         CallConfig(
             only_top_call=config.get("onlyTopCall", False),
             with_log=config.get("withLog", False),
@@ -47,7 +47,7 @@ def call_tracer(config: Config) -> Derivation:
 
 
 def flat_call_tracer(config: Config) -> Derivation:
-    return FlatCallDerivation(
+    return flat_call_derivation(
         FlatCallConfig(
             convert_parity_errors=config.get("convertParityErrors", False),
             include_precompiles=config.get("includePrecompiles", False),
@@ -56,7 +56,7 @@ def flat_call_tracer(config: Config) -> Derivation:
 
 
 def prestate_tracer(config: Config) -> Derivation:
-    return PrestateDerivation(
+    return prestate_derivation(
         PrestateConfig(
             diff_mode=config.get("diffMode", False),
             disable_code=config.get("disableCode", False),
@@ -67,7 +67,7 @@ def prestate_tracer(config: Config) -> Derivation:
 
 
 def mux_tracer(config: Config) -> Derivation:
-    return MuxDerivation(
+    return mux_derivation(
         tuple((name, NATIVE[name](inner or {})) for name, inner in config.items())
     )
 
@@ -76,8 +76,8 @@ NATIVE: dict[str, Callable[[Config], Derivation]] = {
     "callTracer": call_tracer,
     "flatCallTracer": flat_call_tracer,
     "prestateTracer": prestate_tracer,
-    "4byteTracer": lambda config: FourByteDerivation(),
-    "noopTracer": lambda config: NoopDerivation(),
+    "4byteTracer": lambda config: FOUR_BYTE_DERIVATION,
+    "noopTracer": lambda config: NOOP_DERIVATION,
     "muxTracer": mux_tracer,
 }
 

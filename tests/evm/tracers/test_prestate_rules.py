@@ -10,7 +10,7 @@ import pytest
 from evm.chain_config import LADDER
 from evm.delegations import DELEGATION_PREFIX
 from evm.signatures import CURVE_ORDER, keccak
-from evm.tracers.derived import PrestateDerivation
+from evm.tracers.derived import prestate_derivation
 from evm.tracers.prestate import PrestateConfig
 from evm.transactions import Authorization
 from samples.signers import Signer, create2_address, create_address
@@ -47,7 +47,7 @@ def answer(chain: Chain, **config: bool) -> Any:
     """Return the result for the chain's last transaction."""
     stored = chain.stored(len(chain.executed) - 1)
     codes = chain.codes() | chain.recorder.codes
-    made = PrestateDerivation(PrestateConfig(**config)).derive(stored, codes)
+    made = prestate_derivation(PrestateConfig(**config)).derive(stored, codes)
     return json.loads(made)
 
 

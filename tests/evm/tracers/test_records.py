@@ -11,13 +11,13 @@ from evm.errors import InvalidTransaction
 from evm.tracers import recorder
 from evm.tracers.call import CallConfig, call_json, read_call
 from evm.tracers.derived import (
-    CallDerivation,
-    FlatCallDerivation,
-    FourByteDerivation,
-    MuxDerivation,
-    NoopDerivation,
-    PrestateDerivation,
+    FOUR_BYTE_DERIVATION,
+    NOOP_DERIVATION,
+    call_derivation,
     code_hashes,
+    flat_call_derivation,
+    mux_derivation,
+    prestate_derivation,
 )
 from evm.tracers.flat_call import FlatCallConfig, Place, flat_call_json
 from evm.tracers.four_byte import four_byte_json
@@ -127,22 +127,22 @@ def test_derived_answers_are_what_they_would_be_at_once(fork):
             assert plain.decode() == call_json(top)
             assert len(plain) == record.calls_size
             for config in CALL_CONFIGS:
-                made = CallDerivation(config).derive(stored, {})
+                made = call_derivation(config).derive(stored, {})
                 assert made.decode() == call_json(top, config)
             place = Place(stored.block_hash, stored.block_number, stored.hash, index)
             for flat_config in FLAT_CONFIGS:
-                made = FlatCallDerivation(flat_config).derive(stored, {})
+                made = flat_call_derivation(flat_config).derive(stored, {})
                 expected = flat_call_json(top, flat_config, precompiles, place)
                 assert made.decode() == expected
-            made = FourByteDerivation().derive(stored, {})
+            made = FOUR_BYTE_DERIVATION.derive(stored, {})
             assert made.decode() == four_byte_json(top, precompiles)
             assert code_hashes(stored) <= codes.keys()
             for prestate_config in PRESTATE_CONFIGS:
-                made = PrestateDerivation(prestate_config).derive(stored, codes)
+                made = prestate_derivation(prestate_config).derive(stored, codes)
                 text = prestate_json(touched, prestate_config, code_text(codes))
                 assert made.decode() == text
             filled = fill_codes(unpack(record.prestate), codes)
-            assert filled == PrestateDerivation().derive(stored, codes)
+            assert filled == prestate_derivation().derive(stored, codes)
             assert len(filled) == record.prestate_size
 
 
@@ -232,7 +232,7 @@ def test_the_difference_leads_to_the_next_transactions_state(fork):
             index = len(chain.executed) - 1
             stored, codes = chain.stored(index), codes_of(chain)
             config = PrestateConfig(diff_mode=True)
-            answer = json.loads(PrestateDerivation(config).derive(stored, codes))
+            answer = json.loads(prestate_derivation(config).derive(stored, codes))
             _, touched, changed = chain.recorder.kept[-1]
             assert changed <= {account.address for account in touched}
             if any(a.is_destroyed and a.after.nonce for a in touched):
@@ -269,13 +269,13 @@ def test_compressing_changes_nothing_but_the_size():
 
 def test_the_tracers_of_a_mux_answer_under_their_names():
     chain = random_chain("osaka", 1)
-    mux = MuxDerivation(
-        (("4byteTracer", FourByteDerivation()), ("noopTracer", NoopDerivation()))
+    mux = mux_derivation(
+        (("4byteTracer", FOUR_BYTE_DERIVATION), ("noopTracer", NOOP_DERIVATION))
     )
     stored = chain.stored(0)
     answer = json.loads(mux.derive(stored, {}))
     assert answer == {
-        "4byteTracer": json.loads(FourByteDerivation().derive(stored, {})),
+        "4byteTracer": json.loads(FOUR_BYTE_DERIVATION.derive(stored, {})),
         "noopTracer": {},
     }
     assert mux.needs == {"calls"}
@@ -294,7 +294,7 @@ def test_a_tree_of_1024_levels_is_read_again():
         (read,), depth = read.calls, depth + 1
     assert depth == 1025
     assert read.error == "max call depth exceeded"
-    assert FlatCallDerivation().derive(stored, {}).count(b"traceAddress") == 1026
+    assert flat_call_derivation().derive(stored, {}).count(b"traceAddress") == 1026
 
 
 def test_what_is_too_much_is_not_recorded_and_the_rest_is():
@@ -314,8 +314,8 @@ def test_what_is_too_much_is_not_recorded_and_the_rest_is():
         fill_calls(first.calls, b"")
     stored = chain.stored(0)
     with pytest.raises(RecordTooLarge):
-        FlatCallDerivation().derive(stored, {})
-    assert json.loads(PrestateDerivation().derive(stored, codes_of(chain)))
+        flat_call_derivation().derive(stored, {})
+    assert json.loads(prestate_derivation().derive(stored, codes_of(chain)))
     assert second.calls_size > 0
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from evm.chain_config import LADDER
 from evm.errors import InvalidTransaction
-from evm.tracers.derived import ReplayDerivation
+from evm.tracers.derived import replay_derivation
 from evm.tracers.state_diff import state_diff_json
 from evm.tracers.touched import EMPTY, TouchedAccount
 from evm.world import Account
@@ -18,7 +18,7 @@ from tests.evm.tracers.test_records import codes_of, snapshot
 from tests.support.executed import COINBASE, SENDER, Chain
 from tests.support.random_calls import random_accounts, random_transaction
 
-DIFF = ReplayDerivation(state_diff=True)
+DIFF = replay_derivation(state_diff=True)
 ADDRESS = b"\x07" * 20
 NAME = "0x" + "07" * 20
 SLOTS = [(1, 0, 5), (2, 6, 0), (3, 4, 4)]

@@ -21,7 +21,7 @@ from evm.errors import InvalidTransaction
 from evm.opcodes import OPCODE_NAMES
 from evm.rules.fork import Fork
 from evm.signatures import CURVE_ORDER, keccak
-from evm.tracers.derived import PrestateDerivation
+from evm.tracers.derived import prestate_derivation
 from evm.tracers.frames import CallFrame
 from evm.tracers.prestate import PrestateConfig
 from evm.tracers.steps import Step, TracedTransaction
@@ -304,8 +304,8 @@ def test_records_say_what_executing_again_shows(fork: str) -> None:
     with importer_connection() as connection:
         network = chains.network_id(connection, "random")
     derived = [
-        PrestateDerivation(PrestateConfig(include_empty=True)),
-        PrestateDerivation(PrestateConfig(diff_mode=True)),
+        prestate_derivation(PrestateConfig(include_empty=True)),
+        prestate_derivation(PrestateConfig(diff_mode=True)),
     ]
     kinds: list[str] = []
     with serving() as running:

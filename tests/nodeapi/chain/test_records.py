@@ -11,12 +11,12 @@ from evm.blocks import decode_block
 from evm.signatures import keccak
 from evm.tracers.call import CallConfig
 from evm.tracers.derived import (
-    CallDerivation,
-    FlatCallDerivation,
-    FourByteDerivation,
-    MuxDerivation,
-    NoopDerivation,
-    PrestateDerivation,
+    FOUR_BYTE_DERIVATION,
+    NOOP_DERIVATION,
+    call_derivation,
+    flat_call_derivation,
+    mux_derivation,
+    prestate_derivation,
 )
 from evm.tracers.prestate import PrestateConfig
 from jsonrpc.stream import Stream
@@ -27,17 +27,17 @@ from tests.support.serving import Serving, serving
 pytestmark = pytest.mark.usefixtures("sample_network")
 
 DERIVATIONS = [
-    CallDerivation(CallConfig(with_log=True)),
-    CallDerivation(CallConfig(only_top_call=True)),
-    FlatCallDerivation(),
-    FourByteDerivation(),
-    NoopDerivation(),
-    PrestateDerivation(PrestateConfig(diff_mode=True)),
-    PrestateDerivation(PrestateConfig(disable_code=True, include_empty=True)),
-    MuxDerivation(
+    call_derivation(CallConfig(with_log=True)),
+    call_derivation(CallConfig(only_top_call=True)),
+    flat_call_derivation(),
+    FOUR_BYTE_DERIVATION,
+    NOOP_DERIVATION,
+    prestate_derivation(PrestateConfig(diff_mode=True)),
+    prestate_derivation(PrestateConfig(disable_code=True, include_empty=True)),
+    mux_derivation(
         (
-            ("callTracer", CallDerivation()),
-            ("prestateTracer", PrestateDerivation()),
+            ("callTracer", call_derivation()),
+            ("prestateTracer", prestate_derivation()),
         )
     ),
 ]
@@ -85,8 +85,8 @@ def test_derived_defaults_are_what_is_stored(sample_network: int) -> None:
         for raw in sample.raw_blocks():
             arguments = (sample_network, decode_block(raw).header.hash)
             for kind, derivation in (
-                ("calls", CallDerivation()),
-                ("prestate", PrestateDerivation()),
+                ("calls", call_derivation()),
+                ("prestate", prestate_derivation()),
             ):
                 stored = read(running, "block_trace", *arguments, kind)
                 derived = read(running, "derived_block_trace", *arguments, derivation)
