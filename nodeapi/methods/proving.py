@@ -17,7 +17,7 @@ from evm.simulation.arguments import ZERO_ADDRESS
 from jsonrpc.errors import ServiceUnavailable
 from jsonrpc.later import Later
 from jsonrpc.registry import Method, MethodRegistry
-from nodeapi.errors.blocks import HistoryPruned, NotProved
+from nodeapi.errors.blocks import HeaderForHashNotFound, HistoryPruned, NotProved
 from nodeapi.errors.proofs import TooManyRounds
 from nodeapi.methods.context import Context
 from nodeapi.proofs.unknown import UnknownInCall, UnknownPast
@@ -136,6 +136,15 @@ async def _prove_past(
     """
     network, store, block_hash = context.network, context.store, error.block_hash
     keys = Keys(set(error.keys.accounts), set(error.keys.slots))
+    state = await store.header(network.id, block_hash)
+    if state is None:
+        raise HeaderForHashNotFound
+    # The oldest block with a trace is the one after the checkpoint.
+    is_executed = error.executed is not None
+    pruned = HistoryPruned((network.checkpoint_number or 0) + is_executed)
+    is_kept = not store.kept_values(network.id, block_hash, keys).missing(keys)
+    if not is_kept and values.past.is_pruned(network, state.number):
+        raise pruned
     if is_first and error.call is not None:
         keys.update(await _named_in_call(context, values, error.call))
     if is_first and error.executed is not None:
@@ -146,15 +155,9 @@ async def _prove_past(
     missing = found.missing(keys)
     if missing:
         try:
-            proved = await values.past.values(
-                network, block_hash, missing, context.customer
-            )
+            proved = await values.past.values(network, state, missing, context.customer)
         except HistoryPruned:
-            # The oldest block with a trace is the one after the checkpoint.
-            is_executed = error.executed is not None
-            raise HistoryPruned(
-                (network.checkpoint_number or 0) + is_executed
-            ) from None
+            raise pruned from None
         store.keep_values(network.id, block_hash, proved)
         context.charge_values(len(missing))
         found.update(proved)

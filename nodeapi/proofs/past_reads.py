@@ -8,6 +8,7 @@ code, which is the same at every block.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Hashable
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,6 +17,7 @@ from eth_typing import Address
 from evm.proved_state import Keys, ProvedValues, Slot
 from jsonrpc.errors import ServiceUnavailable
 from jsonrpc.turns import Turns
+from nodeapi.errors.blocks import HistoryPruned
 from nodeapi.proofs.fetch import Fetched
 from nodeapi.proofs.values import Anchor
 from nodeapi.upstreams.errors import UpstreamError, UpstreamUnavailable
@@ -37,6 +39,8 @@ Answer = TypeVar("Answer")
 
 FETCHES = 2
 """Fetches at a time, in which customers take turns."""
+PRUNED_SECONDS = 10.0
+"""Time for which upstreams are not asked again for a state that they do not have."""
 HINT_SECONDS = 10.0
 """Time limit for an upstream's list of what a block accesses."""
 
@@ -66,6 +70,8 @@ class PastReader:
         self._writer = writer
         self._upstreams = upstreams
         self._turns = Turns(FETCHES)
+        self._pruned: dict[int, tuple[int, float]] = {}
+        """The newest block whose state was refused, and when, by network."""
         self._fetching: dict[_Place, asyncio.Task[ProvedValues]] = {}
         """The fetch of each value that is in flight."""
         self._waiting: dict[_Name, tuple[Keys, asyncio.Task[ProvedValues]]] = {}
@@ -79,7 +85,7 @@ class PastReader:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def values(
-        self, network: NetworkView, block_hash: bytes, keys: Keys, customer: Hashable
+        self, network: NetworkView, header: Header, keys: Keys, customer: Hashable
     ) -> ProvedValues:
         """Return proved values after a stored block below the checkpoint.
 
@@ -88,7 +94,7 @@ class PastReader:
         Raises: HistoryPruned if no upstream proves one of them; TooManyUnknownValues;
             ServiceUnavailable, Unavailable.
         """
-        fetching, network_id = self._fetching, network.id
+        fetching, network_id, block_hash = self._fetching, network.id, header.hash
         own = Keys(
             {a for a in keys.accounts if (network_id, block_hash, a) not in fetching},
             {s for s in keys.slots if (network_id, block_hash, s) not in fetching},
@@ -102,10 +108,26 @@ class PastReader:
         await asyncio.wait(flights)
         if any(task.cancelled() for task in flights):
             raise ServiceUnavailable
+        if any(isinstance(task.exception(), HistoryPruned) for task in flights):
+            self._note_pruned(network, header.number)
         return ProvedValues(
             {a: task.result().accounts[a] for a, task in accounts.items()},
             {s: task.result().slots[s] for s, task in slots.items()},
         )
+
+    def is_pruned(self, network: NetworkView, number: int) -> bool:
+        """Return whether all upstreams have just refused the state after a block.
+
+        So they have, for `PRUNED_SECONDS`, if they refused it after a later one.
+        """
+        newest, noted = self._pruned.get(network.id, (-1, 0.0))
+        return number <= newest and time.monotonic() - noted < PRUNED_SECONDS
+
+    def _note_pruned(self, network: NetworkView, number: int) -> None:
+        """Note that no upstream has the state after a block, unless one has failed."""
+        clients = self._upstreams.clients(network)
+        if not any(map(self._upstreams.is_avoided, clients)):
+            self._pruned[network.id] = number, time.monotonic()
 
     def _join(
         self, network: NetworkView, block_hash: bytes, keys: Keys, customer: Hashable

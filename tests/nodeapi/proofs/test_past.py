@@ -10,6 +10,7 @@ import pytest
 from django.db import connection
 
 from nodeapi.methods.context import CREDITS_PER_VALUE
+from nodeapi.proofs import past_reads
 from tests.nodeapi.proofs.pair import CHECKPOINT, FULL, SPARSE, Pair, running_pair
 from tests.nodeapi.proofs.test_executions import COUNTER, as_calls
 from tests.nodeapi.proofs.test_reads import alter_nodes, places
@@ -123,7 +124,9 @@ def test_blocks_are_traced_on_demand(pair: Pair, names_keys: bool) -> None:
             assert cursor.fetchone() is None
 
 
-def test_without_old_states_it_is_pruned(pair: Pair) -> None:
+def test_without_old_states_it_is_pruned(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = hex(CHECKPOINT - 1)
     call = as_calls(pair)[0]
     first = hex(CHECKPOINT + 1)
@@ -147,6 +150,11 @@ def test_without_old_states_it_is_pruned(pair: Pair) -> None:
 
     pair.upstream.lowest = CHECKPOINT
     is_pruned()
+    count = pair.upstream.server.count("eth_getProof")
+    for call in (calls[0], calls[3], calls[4]):
+        assert pair.one(SPARSE, *call)["code"] == 4444
+    assert pair.upstream.server.count("eth_getProof") == count
+    monkeypatch.setattr(past_reads, "PRUNED_SECONDS", 0.0)
     pair.upstream.lowest = 0
     proof = pair.upstream.honest["eth_getProof"]
     methods = pair.upstream.server.methods
