@@ -162,7 +162,7 @@ def build_node(conninfo: str | None = None) -> Node:
         meter=Meter(address),
         feeds=Feeds(connections, store, directory),
         syncing=SyncingFeed(store, directory),
-        values=ValueReader(connections, directory, upstreams, address),
+        values=ValueReader(store, directory, upstreams, address),
     )
 
 

@@ -20,7 +20,7 @@ from jsonrpc.registry import Method, MethodRegistry
 from nodeapi.errors.blocks import HeaderForHashNotFound, HistoryPruned, NotProved
 from nodeapi.errors.proofs import TooManyRounds
 from nodeapi.methods.context import Context
-from nodeapi.proofs.unknown import UnknownInCall, UnknownPast
+from nodeapi.proofs.unknown import UnknownAfter, UnknownInCall, UnknownPast
 
 if TYPE_CHECKING:
     from nodeapi.proofs.reads import ValueReader
@@ -55,23 +55,24 @@ def when_known(context: Context, start: Callable[[], Later[T]]) -> Later[T]:
 
 @dataclass(slots=True)
 class _Progress:
-    """The starts of an operation so far: their number, and what the last one has missed.
+    """What the starts of an operation have missed.
 
-    repetitions: how often it has missed the same keys as the one before.
+    misses: their number. missed: by the last one. repetitions: how often that were the
+    same keys as of the one before.
     """
 
-    count: int = 1
+    misses: int = 0
     missed: Keys = field(default_factory=Keys)
     repetitions: int = 0
 
     def miss(self, keys: Keys) -> None:
         """Note what a start has missed. Raises: TooManyRounds, NotProved."""
-        if self.count > ROUNDS:
+        if self.misses == ROUNDS:
             raise TooManyRounds(ROUNDS)
         self.repetitions = self.repetitions + 1 if keys == self.missed else 0
         if self.repetitions == REPETITIONS:
             raise NotProved  # stored ones would be known: the database is damaged
-        self.count += 1
+        self.misses += 1
         self.missed = keys
 
 
@@ -85,14 +86,13 @@ def _unless_unknown(
     error = found.error
     if not isinstance(error, UnknownValues):
         return found
-    is_first = progress.count == 1
     progress.miss(error.keys)
-    proved = Later.from_coroutine(_prove(context, error, is_first=is_first))
+    proved = Later.from_coroutine(_prove(context, error, progress))
     again = proved.then(lambda _: start())
     return again.handle(partial(_unless_unknown, context, start, progress))
 
 
-async def _prove(context: Context, error: UnknownValues, *, is_first: bool) -> None:
+async def _prove(context: Context, error: UnknownValues, progress: _Progress) -> None:
     """Prove and store unknown values, and charge for them.
 
     After the first miss of a call, what an upstream's access list names is proved as well.
@@ -100,15 +100,17 @@ async def _prove(context: Context, error: UnknownValues, *, is_first: bool) -> N
     if context.values is None:
         raise ServiceUnavailable
     if isinstance(error, UnknownPast):
-        await _prove_past(context, context.values, error, is_first=is_first)
+        await _prove_past(context, context.values, error, is_first=progress.misses == 1)
         return
     network = context.network
     keys = Keys(set(error.keys.accounts), set(error.keys.slots))
-    if is_first and isinstance(error, UnknownInCall):
+    if progress.misses == 1 and isinstance(error, UnknownInCall):
         named = await _named_in_call(context, context.values, error)
         keys.update(await context.store.unknown(network.id, error.block_hash, named))
-    await context.values.prove(network.id, keys, context.customer)
-    context.charge_values(len(keys))
+    read_after = error.block_hash if isinstance(error, UnknownAfter) else None
+    await context.values.prove(network.id, keys, context.customer, read_after)
+    if not progress.repetitions:
+        context.charge_values(len(keys))
 
 
 async def _named_in_call(

@@ -2,7 +2,8 @@
 
 Keys of all requests in flight are shared, merged into batches, and proved against the
 network's head. A stored value answers for every block since the checkpoint, so that a key
-is fetched once, by whichever process asks first.
+is fetched once, by whichever process asks first. Readers of the head do not wait until it
+is stored: the store's cache has it as soon as it is proved.
 
 Customers take turns, and each may only ask for so many keys at a time and in a second. So a
 scan of unknown slots delays other customers by a batch, and leaves the upstreams' rate to
@@ -15,8 +16,8 @@ import asyncio
 import logging
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from eth_typing import Address, Hash32
 
@@ -32,13 +33,13 @@ from nodeapi.proofs.writer import ValueWriter
 from nodeapi.upstreams.errors import UpstreamError, UpstreamUnavailable
 from nodeapi.upstreams.hints import call_keys
 from postgres.errors import Unavailable
-from postgres.statement import BYTEA, INT8, Statement, int8, read_int8
 
 if TYPE_CHECKING:
+    from evm.proved_state import ProvedValues
+    from jsonrpc.later import Later
     from networks.directory import Directory, NetworkView
     from nodeapi.proofs.unknown import UnknownInCall
     from nodeapi.upstreams.pool import UpstreamPool
-    from postgres.connections import Connections
 
 logger = logging.getLogger(__name__)
 
@@ -48,11 +49,20 @@ KEYS_PER_SECOND = 500
 """Keys that a customer may ask for in a second, in a process. Up to `MAX_KEYS` at once."""
 BATCH_KEYS = 200
 """Keys that are fetched together. They take up to four requests, if all are accounts."""
-BATCHES = 2
-"""Batches of one network that are fetched at a time. They take up to half of the requests
-that an upstream client has in flight. The follower has a client of its own."""
+KEYS_AT_ONCE = 400
+"""Keys of one network that are fetched at a time."""
+BATCHES = 4
+"""Batches of one network that are fetched at a time, for keys that do not arrive together.
+They take up to half of the requests that an upstream client has in flight. The follower
+has a client of its own."""
 HINTS = 4
 """Access lists that are asked for at a time."""
+COLLECT_SECONDS = 0.002
+"""Time for which keys are collected for another batch, multiplied by the number of batches
+that are fetched already. So the first key does not wait, and those that follow it, such as
+the other calls of a request, take few batches."""
+STALE_SECONDS = 1.0
+"""Time for which a stored value is remembered, for readers who have just missed it."""
 FETCH_SECONDS = 20.0
 """Time limit of a batch, in which every upstream is asked."""
 HINT_SECONDS = 5.0
@@ -64,27 +74,39 @@ BLOCKS_BACK = (0, 4, 32, 96)
 that lags behind has only the older ones, and nodes keep some 128 blocks."""
 _CUSTOMERS_KEPT = 4096
 
-_ANCHORS = Statement(
-    """
-    SELECT b.number, b.hash, b.state_root
-    FROM networks_network w JOIN nodeapi_block b
-        ON b.network_id = w.id AND b.is_canonical AND b.number = w.head_number - $2
-    WHERE w.id = $1 AND b.number >= w.checkpoint_number
-    """,
-    [INT8.oid, INT8.oid],
-)
-"""network_id, blocks below the head → number, hash and state root of the block."""
-
-_AT_HASH = Statement(
-    """
-    SELECT b.number, b.hash, b.state_root
-    FROM nodeapi_block b WHERE b.network_id = $1 AND b.hash = $2
-    """,
-    [INT8.oid, BYTEA.oid],
-)
-
 Key = Address | Slot
 """An account, or a slot of an account."""
+
+
+class ProvingStore(Protocol):
+    """What is needed of the store of a process, `nodeapi.store.Store`."""
+
+    def canonical_hash(
+        self, network_id: int, number_or_tag: int | str
+    ) -> Later[bytes | None]:
+        """Return the hash of a canonical block."""
+
+    async def state_root(self, network_id: int, block_hash: bytes) -> tuple[bytes, int]:
+        """Return the state root and the number of a block. Raises: Unavailable."""
+
+    def keep_values(
+        self, network_id: int, block_hash: bytes, values: ProvedValues
+    ) -> None:
+        """Cache values that were proved against the state root of a block."""
+
+
+class _Value:
+    """A value that is queued, fetched or written.
+
+    proved: completes with the hash of a block for which the store's cache has the value.
+    stored: completes when the database has it. Then it is remembered for a moment.
+    """
+
+    __slots__ = ("proved", "stored")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.proved: asyncio.Future[bytes] = loop.create_future()
+        self.stored: asyncio.Future[None] = loop.create_future()
 
 
 class _Wanted:
@@ -92,10 +114,35 @@ class _Wanted:
 
     def __init__(self) -> None:
         self.queue: FairQueue[Key] = FairQueue()
-        self.proved: dict[Key, asyncio.Future[None]] = {}
-        """For each key, a future that completes when its value is stored."""
+        self.values: dict[Key, _Value] = {}
         self.batches = 0
+        self.fetched = 0
+        """Keys of all batches."""
         self.is_planned = False
+
+    def end(self, keys: Keys) -> None:
+        """Complete the values of keys, which are stored, and forget them later."""
+        stored = {key: self.values[key] for key in _members(keys)}
+        for value in stored.values():
+            value.stored.set_result(None)
+        loop = asyncio.get_running_loop()
+        loop.call_later(STALE_SECONDS, self._forget, stored)
+
+    def _forget(self, stored: Mapping[Key, _Value]) -> None:
+        for key, value in stored.items():
+            if self.values.get(key) is value:
+                del self.values[key]
+
+    def fail(self, keys: Keys, error: Exception) -> None:
+        """Fail the values of keys, unless they are stored."""
+        for key in _members(keys):
+            value = self.values.pop(key, None)
+            if value is None:
+                continue
+            for future in (value.proved, value.stored):
+                if not future.done():
+                    future.set_exception(error)
+                    future.exception()  # all callers may have disconnected
 
 
 class ValueReader:
@@ -106,12 +153,12 @@ class ValueReader:
 
     def __init__(
         self,
-        connections: Connections,
+        store: ProvingStore,
         directory: Directory,
         upstreams: UpstreamPool,
         conninfo: str,
     ) -> None:
-        self._connections = connections
+        self._store = store
         self._directory = directory
         self._upstreams = upstreams
         self._writer = ValueWriter(conninfo)
@@ -136,8 +183,17 @@ class ValueReader:
         await self.past.close()
         await self._writer.close()
 
-    async def prove(self, network_id: int, keys: Keys, customer: Hashable) -> None:
-        """Store unknown values of a network. Those in flight are waited for.
+    async def prove(
+        self,
+        network_id: int,
+        keys: Keys,
+        customer: Hashable,
+        block_hash: bytes | None = None,
+    ) -> None:
+        """Prove and store unknown values of a network. Those in flight are waited for.
+
+        block_hash: of the block after which the caller reads them from the store, if it
+            does. Values that the store's cache has for this block may be stored later.
 
         Raises: NotProved if no upstream proves one of them; TooManyUnknownValues;
             Unavailable.
@@ -145,19 +201,16 @@ class ValueReader:
         count = len(keys)
         self._admit(customer, count)
         wanted = self._wanted.setdefault(network_id, _Wanted())
-        futures = [
-            self._future(network_id, wanted, key, customer) for key in _members(keys)
+        values = [
+            self._value(network_id, wanted, key, customer) for key in _members(keys)
         ]
         self._held[customer] += count
         try:
-            # Not `gather`, which would cancel the futures that others wait for.
-            await asyncio.wait(futures)
+            await _settled(values, block_hash)
         finally:
             self._held[customer] -= count
             if not self._held[customer]:
                 del self._held[customer]
-        for future in futures:
-            future.result()
 
     async def named_by_upstream(
         self, network: NetworkView, unknown: UnknownInCall
@@ -192,10 +245,8 @@ class ValueReader:
     async def _nodes_at(
         self, network: NetworkView, block_hash: bytes, keys: Keys
     ) -> tuple[Anchor, Fetched]:
-        rows = await self._connections.fetch(_AT_HASH, [int8(network.id), block_hash])
-        if not rows:
-            raise Unavailable("the block was deleted")
-        anchor, checkpoint = _anchor(rows[0]), network.checkpoint_number or 0
+        anchor = await self._anchor(network.id, block_hash)
+        checkpoint = network.checkpoint_number or 0
         try:
             async with asyncio.timeout(FETCH_SECONDS):
                 return anchor, await self._ask(network, anchor, keys)
@@ -222,43 +273,52 @@ class ValueReader:
 
     # Batches
 
-    def _future(
+    def _value(
         self, network_id: int, wanted: _Wanted, key: Key, customer: Hashable
-    ) -> asyncio.Future[None]:
-        """Return the future of a key, which is queued unless it is in flight."""
-        future = wanted.proved.get(key)
-        if future is None:
+    ) -> _Value:
+        """Return the value of a key, which is queued unless it is in flight."""
+        value = wanted.values.get(key)
+        if value is None:
             loop = asyncio.get_running_loop()
-            future = wanted.proved[key] = loop.create_future()
+            value = wanted.values[key] = _Value(loop)
             wanted.queue.push(customer, key)
             if not wanted.is_planned:
-                # Later, so that requests that arrived together share a batch.
                 wanted.is_planned = True
-                loop.call_soon(self._dispatch, network_id, wanted)
-        return future
+                # Not now, so that requests that arrived together share a batch.
+                pause = wanted.batches * COLLECT_SECONDS
+                loop.call_later(pause, self._dispatch, network_id, wanted)
+        elif value.stored.done():
+            # Only once, because it was not stored if the chain was reorganised.
+            del wanted.values[key]
+        return value
 
     def _dispatch(self, network_id: int, wanted: _Wanted) -> None:
         """Start batches while there are keys and places."""
         wanted.is_planned = False
         while len(wanted.queue) and wanted.batches < BATCHES:
+            count = min(len(wanted.queue), BATCH_KEYS, KEYS_AT_ONCE - wanted.fetched)
+            if not count:
+                break
             keys = Keys()
-            for _ in range(min(len(wanted.queue), BATCH_KEYS)):
+            for _ in range(count):
                 _, key = wanted.queue.pop()
                 _add(keys, key)
             if self._is_closed:
-                _settle(wanted, keys, ServiceUnavailable())
+                wanted.fail(keys, ServiceUnavailable())
                 continue
             wanted.batches += 1
+            wanted.fetched += count
             task = asyncio.create_task(self._fetch(network_id, wanted, keys))
             self._fetching.add(task)
             task.add_done_callback(self._fetching.discard)
 
     async def _fetch(self, network_id: int, wanted: _Wanted, keys: Keys) -> None:
-        """Prove and store a batch, and complete its futures."""
+        """Prove and store a batch."""
         error: Exception = NotProved()
+        count = len(keys)
         try:
             async with asyncio.timeout(FETCH_SECONDS):
-                await self._store(network_id, wanted, keys)
+                await self._prove(network_id, wanted, keys)
         except TimeoutError:
             pass
         except Unavailable as unavailable:
@@ -270,23 +330,25 @@ class ValueReader:
             logger.exception("%d values of a sparse state", len(keys))
             error = ServiceUnavailable()
         finally:
-            _settle(wanted, keys, error)
+            wanted.fail(keys, error)
             wanted.batches -= 1
+            wanted.fetched -= count
             self._dispatch(network_id, wanted)
 
-    async def _store(self, network_id: int, wanted: _Wanted, keys: Keys) -> None:
+    async def _prove(self, network_id: int, wanted: _Wanted, keys: Keys) -> None:
         """Prove keys against the newest block that an upstream has, and store the values.
 
         keys: each is removed from it when it is stored. Raises: Unavailable.
         """
         network = await self._directory.current(network_id)
         for back in BLOCKS_BACK:
-            rows = await self._connections.fetch(
-                _ANCHORS, [int8(network_id), int8(back)]
-            )
-            if not rows:
+            number = (network.head_number or 0) - back
+            if number < (network.checkpoint_number or 0):
                 break
-            anchor = _anchor(rows[0])
+            block_hash = await self._store.canonical_hash(network_id, number)
+            if block_hash is None:
+                break
+            anchor = await self._anchor(network_id, block_hash)
             left = Keys()
             try:
                 fetched = await self._ask(network, anchor, keys)
@@ -299,13 +361,21 @@ class ValueReader:
                     fetched = await self._ask(network, anchor, others)
                 except NoProof:
                     continue
-            await self._writer.write(network_id, anchor, fetched.values)
             done = Keys(keys.accounts - left.accounts, keys.slots - left.slots)
+            self._store.keep_values(network_id, anchor.hash, fetched.values)
+            for key in _members(done):
+                wanted.values[key].proved.set_result(anchor.hash)
+            await self._writer.write(network_id, anchor, fetched.values)
             keys.accounts &= left.accounts
             keys.slots &= left.slots
-            _settle(wanted, done, None)
+            wanted.end(done)
             if not keys:
                 break
+
+    async def _anchor(self, network_id: int, block_hash: bytes) -> Anchor:
+        """Return a stored block. Raises: Unavailable."""
+        state_root, number = await self._store.state_root(network_id, block_hash)
+        return Anchor(number, Hash32(block_hash), Hash32(state_root))
 
     async def _ask(self, network: NetworkView, anchor: Anchor, keys: Keys) -> Fetched:
         """Return proved values. Upstreams that fail are asked last for a while."""
@@ -328,20 +398,21 @@ def _add(keys: Keys, key: Key) -> None:
         keys.accounts.add(key)
 
 
-def _anchor(row: Sequence[bytes | None]) -> Anchor:
-    number, block_hash, state_root = row
-    assert block_hash is not None and state_root is not None
-    return Anchor(read_int8(number or b""), Hash32(block_hash), Hash32(state_root))
+async def _settled(values: Sequence[_Value], block_hash: bytes | None) -> None:
+    """Wait until values are stored, or proved at a block; see `ValueReader.prove`.
 
-
-def _settle(wanted: _Wanted, keys: Keys, error: Exception | None) -> None:
-    """Complete the futures of keys that are still open."""
-    for key in _members(keys):
-        future = wanted.proved.pop(key, None)
-        if future is None or future.done():
-            continue
-        if error is None:
-            future.set_result(None)
-        else:
-            future.set_exception(error)
-            future.exception()  # all callers may have disconnected
+    A value that has been proved before was not found in the store's cache.
+    """
+    # Not `gather`, which would cancel the futures that others wait for.
+    unproved = {value.proved for value in values if not value.proved.done()}
+    if unproved:
+        await asyncio.wait(unproved)
+    unstored = [
+        value.stored
+        for value in values
+        if value.proved not in unproved or value.proved.result() != block_hash
+    ]
+    if unstored:
+        await asyncio.wait(unstored)
+    for future in unstored:
+        future.result()

@@ -31,6 +31,14 @@ class UnknownInCall(UnknownValues):
         self.block_hash = block_hash
 
 
+class UnknownAfter(UnknownValues):
+    """Raised in the store for values after a block at or above the checkpoint."""
+
+    def __init__(self, keys: Keys, block_hash: bytes) -> None:
+        super().__init__(keys)
+        self.block_hash = block_hash
+
+
 class UnknownPast(UnknownValues):
     """Raised for values of a state below the checkpoint, which are never stored.
 

@@ -10,12 +10,12 @@ from eth_typing import Address
 
 from evm.changes import AccountValue, Changes
 from evm.headers import EMPTY_TRIE_ROOT
-from evm.proved_state import Keys, UnknownValues
+from evm.proved_state import Keys
 from evm.world import EMPTY_CODE_HASH
 from jsonrpc.later import Later
 from networks.directory import NetworkView
 from nodeapi.encoding import BlockReference
-from nodeapi.proofs.unknown import UnknownPast
+from nodeapi.proofs.unknown import UnknownAfter, UnknownPast
 from nodeapi.store import queries
 from nodeapi.store.base import Reads, Sources, existing, whole_row
 from nodeapi.store.codes import Codes
@@ -206,7 +206,7 @@ class AccountReads(Reads):
                 raise UnknownPast(keys, cache_key[2])
             return cached, None
         if is_known is None:
-            raise UnknownValues(keys)
+            raise UnknownAfter(keys, cache_key[2])
         return self._keep_packed(cache_key, _packed(*account))
 
     def _keep_fork_columns(
@@ -218,7 +218,7 @@ class AccountReads(Reads):
         """
         *account, is_known = columns
         if is_known is None and self._is_sparse(cache_key[1]):
-            raise UnknownValues(Keys(accounts={Address(cache_key[3])}))
+            raise UnknownAfter(Keys(accounts={Address(cache_key[3])}), cache_key[2])
         return Later(self._keep_packed(cache_key, _packed(*account)))
 
     def _keep_packed(self, cache_key: _AccountKey, packed: bytes) -> _Found:

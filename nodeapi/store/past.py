@@ -1,4 +1,4 @@
-"""The cache of values below a checkpoint, which were proved and are not stored.
+"""The cache of values that were proved, and are not stored or only later.
 
 Reads find them under the keys that the values of other blocks have there.
 """
@@ -12,12 +12,12 @@ from nodeapi.store.base import Reads
 
 
 class PastValues(Reads):
-    """Values of states below a checkpoint."""
+    """Values of states below a checkpoint, and just proved ones of later states."""
 
     def keep_values(
         self, network_id: int, block_hash: bytes, values: ProvedValues
     ) -> None:
-        """Cache the accounts and slots that were proved after a block."""
+        """Cache values that were proved against the state root of a block."""
         for address, account in values.accounts.items():
             key = ("account", network_id, block_hash, address)
             self._cache.put(key, packed_value(account))
@@ -25,6 +25,8 @@ class PastValues(Reads):
             self._cache.put(
                 ("storage", network_id, block_hash, address, slot), value.to_bytes(32)
             )
+        for code_hash, code in values.codes.items():
+            self._cache.put(("code", code_hash), code)
 
     def kept_values(
         self, network_id: int, block_hash: bytes, keys: Keys

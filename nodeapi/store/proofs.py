@@ -116,7 +116,7 @@ class ProofReads(Reads):
     async def _prove(
         self, view: NetworkView, block_hash: bytes, address: bytes, names: Sequence[str]
     ) -> bytes | None:
-        root, number = await self._state_root(view.id, block_hash)
+        root, number = await self.state_root(view.id, block_hash)
         state = _State(view.id, None if block_hash == view.head_hash else number)
         owner = address_key(Address(address))
         account = KeyProof(root, owner)
@@ -128,10 +128,8 @@ class ProofReads(Reads):
             return None
         return proof_document(address, account, names, slots)
 
-    async def _state_root(
-        self, network_id: int, block_hash: bytes
-    ) -> tuple[bytes, int]:
-        """Return the state root and the number of a block."""
+    async def state_root(self, network_id: int, block_hash: bytes) -> tuple[bytes, int]:
+        """Return the state root and the number of a block. Raises: Unavailable."""
         cache_key = ("state root", network_id, block_hash)
         found = self._cache.get(cache_key)
         if found is None:

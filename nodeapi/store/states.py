@@ -10,7 +10,7 @@ from eth_typing import Address
 
 from evm.changes import Changes
 from evm.headers import EMPTY_TRIE_ROOT
-from evm.proved_state import Keys, UnknownValues
+from evm.proved_state import Keys
 from jsonrpc.later import Later, all_of, when_all_done
 from networks.directory import NetworkView
 from nodeapi.encoding import BlockReference
@@ -18,7 +18,7 @@ from nodeapi.errors.blocks import (
     HeaderForHashNotFound,
     NotCanonical,
 )
-from nodeapi.proofs.unknown import UnknownPast
+from nodeapi.proofs.unknown import UnknownAfter, UnknownPast
 from nodeapi.store import queries
 from nodeapi.store.base import Reads, Sources, existing, number_of, whole_row
 from postgres.lookup import Lookup
@@ -220,9 +220,9 @@ class StateReads(Reads):
                 raise UnknownPast(Keys(slots={(key, slot)}), block_hash)
             return cached
         if is_known is None:
-            raise UnknownValues(Keys({key}, {(key, slot)}))
+            raise UnknownAfter(Keys({key}, {(key, slot)}), block_hash)
         if storage_root not in (None, EMPTY_TRIE_ROOT):
-            raise UnknownValues(Keys(slots={(key, slot)}))
+            raise UnknownAfter(Keys(slots={(key, slot)}), block_hash)
         return self._keep_word(cache_key, bytes(32))
 
     def _at_number(
@@ -250,21 +250,21 @@ class StateReads(Reads):
 def all_known(laters: Sequence[Later[T]]) -> Later[list[T]]:
     """Return the values of several reads, in order, like `all_of`.
 
-    All are of one state. It fails with UnknownValues for all unknown values together, if
-    there are any.
+    All are of one state. It fails with UnknownAfter or UnknownPast for all unknown values
+    together, if there are any.
     """
 
     def read(_: None) -> list[T]:
-        unknown, past = Keys(), None
-        for later in laters:
-            if isinstance(later.error, UnknownValues):
-                unknown.update(later.error.keys)
-                if isinstance(later.error, UnknownPast):
-                    past = later.error.block_hash
-        if past is not None:
-            raise UnknownPast(unknown, past)
-        if unknown:
-            raise UnknownValues(unknown)
+        errors = [
+            later.error
+            for later in laters
+            if isinstance(later.error, UnknownAfter | UnknownPast)
+        ]
+        if errors:
+            unknown = Keys()
+            for error in errors:
+                unknown.update(error.keys)
+            raise type(errors[0])(unknown, errors[0].block_hash)
         return [later.result() for later in laters]
 
     return when_all_done(laters).then(read)

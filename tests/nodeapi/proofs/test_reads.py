@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
 from eth_typing import Address
@@ -15,6 +16,7 @@ from evm.proved_state import Keys
 from jsonrpc.errors import ServiceUnavailable
 from networks.models import Network
 from nodeapi.methods.context import CREDITS_PER_VALUE
+from nodeapi.node import database_conninfo
 from nodeapi.proofs import reads
 from tests.nodeapi.proofs.pair import (
     CHECKPOINT,
@@ -165,7 +167,35 @@ def test_a_batch_of_unknown_slots_takes_few_round_trips(pair: Pair) -> None:
     slots = unknown_slots(pair)
     calls = [("eth_getStorageAt", address, hex(slot)) for address, slot in slots[:90]]
     pair.agree(*calls)
-    assert len(pair.upstream.server.requests) <= 3
+    # Most of them are sent at the same time.
+    assert len(pair.upstream.server.requests) <= reads.BATCHES + 1
+
+
+def test_a_proved_value_answers_before_it_is_stored(pair: Pair) -> None:
+    address, slot = unknown_slots(pair)[0]
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "eth_getStorageAt"}
+    at_head = asked | {"params": [address, hex(slot), "latest"]}
+    before = asked | {"params": [address, hex(slot), hex(HEAD - 1)]}
+
+    async def ask(writer: psycopg.Connection[Any]) -> Any:
+        found = await pair.start(SPARSE, at_head)
+        older = asyncio.ensure_future(_awaited(pair.start(SPARSE, before)))
+        for _ in range(5):
+            await pair.start(SPARSE, at_head)
+        assert not older.done()
+        writer.rollback()
+        return read(found), read(await older)
+
+    with psycopg.connect(database_conninfo()) as writer:
+        writer.execute("LOCK TABLE nodeapi_storageversion IN EXCLUSIVE MODE")
+        [found], [older] = pair.running.ask(ask, writer)
+    assert pair.upstream.server.count("eth_getProof") <= 2
+    for answer, block in ((found, "latest"), (older, hex(HEAD - 1))):
+        assert answer == pair.one(FULL, "eth_getStorageAt", address, hex(slot), block)
+
+
+async def _awaited(answer: Any) -> Any:
+    return await answer
 
 
 def altered(text: str) -> str:
@@ -279,6 +309,7 @@ def test_a_scan_of_unknown_slots_is_bounded_and_delays_nobody(
 ) -> None:
     monkeypatch.setattr(reads, "MAX_KEYS", 40)
     monkeypatch.setattr(reads, "BATCH_KEYS", 10)
+    monkeypatch.setattr(reads, "KEYS_AT_ONCE", 20)
     monkeypatch.setattr(reads, "KEYS_PER_SECOND", 1)
     address, slot = unknown_slots(pair)[0]
     pair.one(SPARSE, "eth_getBalance", address)
