@@ -1,4 +1,7 @@
-"""The consumers, with Channels' own test client and the parts of a process."""
+"""The consumers, with Channels' own test client and the parts of a process.
+
+`tests.wallets.test_sockets_behind_middleware` has more tests of them over ASGI.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,13 @@ from config.gateway import Gateway
 from nodeapi.endpoint.endpoint import build_endpoint
 from nodeapi.node import build_node
 from samples.builder import ChainBuilder
-from tests.support import chains
 from tests.support.coroutines import scenario
 from tests.support.dapps import Owner, orm, page_token
 from tests.support.waiting import PATIENCE_SECONDS, until
 from tests.support.wallet import BY_USER, M0
 from tests.wallets import test_socket_events as events
 from wallets import internal_key
-from wallets.models import ConsentRequest, LiveSocket, RequestState
+from wallets.models import LiveSocket
 from wallets.routing import websocket_urlpatterns
 from wallets.services.dapps import disconnect_dapp
 from wallets.serving.threads import MAX_THREADS, in_thread
@@ -150,51 +152,6 @@ async def test_a_dapp_asks_for_a_session_and_is_disconnected(owner: Owner) -> No
 
 
 @scenario
-async def test_heads_reach_many_consumers_in_order(
-    owner: Owner, builder: ChainBuilder
-) -> None:
-    async with application() as served:
-        sockets = [dapp(served, owner) for _ in range(5)]
-        for socket in sockets:
-            await socket.opened()
-        wanted = {"optionalScopes": {events.SCOPE: M0}}
-        asking = asyncio.create_task(sockets[0].ask("wallet_createSession", wanted))
-        await owner.until_pending()
-        await orm(owner.approve)
-        await asking
-        request = {"method": "eth_subscribe", "params": ["newHeads"]}
-        params = {"scope": events.SCOPE, "request": request}
-        for socket in sockets[1:]:
-            assert (await socket.next_frame())["method"] == "wallet_sessionChanged"
-        for socket in sockets:
-            assert (await socket.ask("wallet_invokeMethod", params)).startswith("0x")
-        blocks = [builder.block() for _ in range(20)]
-        await orm(chains.import_blocks, "net", events.genesis(), blocks)
-        expected = ["0x" + block.header.hash.hex() for block in blocks]
-        for socket in sockets:
-            frames = [await socket.next_frame() for _ in expected]
-            results = [
-                frame["params"]["notification"]["params"]["result"] for frame in frames
-            ]
-            assert [result["hash"] for result in results] == expected
-            await socket.disconnect(timeout=PATIENCE_SECONDS)
-
-
-@scenario
-async def test_a_request_is_withdrawn_when_its_consumer_ends(owner: Owner) -> None:
-    async with application() as served:
-        socket = dapp(served, owner)
-        await socket.opened()
-        wanted = {"optionalScopes": {"eip155:1": M0}}
-        call = {"jsonrpc": "2.0", "id": 1, "method": "wallet_createSession"}
-        await socket.send_json_to({**call, "params": wanted})
-        await owner.until_pending()
-        await socket.disconnect(timeout=PATIENCE_SECONDS)
-        requests = ConsentRequest.objects.filter(dapp=owner.dapp)
-        assert (await orm(requests.get)).state == RequestState.WITHDRAWN
-
-
-@scenario
 async def test_a_dapp_without_a_good_token_is_rejected(owner: Owner) -> None:
     async with application() as served:
         wrong = [(b"authorization", b"Bearer " + b"x" * 43)]
@@ -221,33 +178,6 @@ async def test_a_rejection_has_its_status_where_the_server_can_send_it(
         body = await socket.receive_output(PATIENCE_SECONDS)
         assert body["body"] == b"a connection token is required"
         await socket.wait(PATIENCE_SECONDS)
-
-
-@scenario
-async def test_a_binary_frame_ends_a_dapps_socket(owner: Owner) -> None:
-    async with application() as served:
-        socket = dapp(served, owner)
-        await socket.opened()
-        await socket.send_to(bytes_data=b"{}")
-        assert await socket.closed() == 1003
-
-
-@scenario
-async def test_a_page_is_told_to_reload_until_it_is_logged_out(owner: Owner) -> None:
-    client = Client()
-    await orm(client.force_login, owner.user)
-    async with application() as served:
-        stranger = page(served, client, origin="https://evil.example")
-        assert await stranger.connect(PATIENCE_SECONDS) == (False, 1008)
-        speaker, silent = page(served, client), page(served, client)
-        await speaker.opened()
-        await silent.opened()
-        for socket in (speaker, silent):
-            assert await socket.receive_from(PATIENCE_SECONDS) == "look"
-        await speaker.send_to(text_data="look")
-        assert await speaker.closed() == 1008
-        await orm(client.logout)
-        assert await silent.closed() == 4401
 
 
 @scenario
