@@ -14,7 +14,7 @@ from web3 import AsyncWeb3, WebSocketProvider
 from evm.blocks import Block
 from samples.builder import ChainBuilder
 from samples.contracts import contract
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer
 from tests.clients.programs import FOLDER
 from tests.support import chains
@@ -33,10 +33,7 @@ class Chain:
     """A network with a token. Each new block contains one transfer."""
 
     def __init__(self) -> None:
-        alloc = {"0x" + ALICE.address.hex(): {"balance": hex(10**21)}}
-        self._genesis = make_genesis(
-            chain_id=CHAIN_ID, first_blocks=from_genesis("shanghai"), alloc=alloc
-        )
+        self._genesis = fork_genesis("shanghai", ALICE, chain_id=CHAIN_ID)
         self._builder = ChainBuilder(self._genesis)
         code = contract("token").init_code((10**6).to_bytes(32, "big"))
         self.token = self._builder.deploy(ALICE, code)

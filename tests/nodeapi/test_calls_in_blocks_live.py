@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evm.signatures import keccak
 from samples.builder import GAS_PRICE_WEI, ChainBuilder
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer
 from tests.support import chains
 from tests.support.live import Api, live_service
@@ -60,17 +60,15 @@ CODES = {
 }
 ADDRESSES = {name: Address(keccak(name.encode())[:20]) for name in CODES}
 RELAY = ADDRESSES["relay"]
-GENESIS = make_genesis(
-    chain_id=7,
-    first_blocks=from_genesis("osaka"),
-    alloc={
-        **{f"0x{one.address.hex()}": {"balance": hex(10**21)} for one in (ALICE, BOB)},
-        **{
-            f"0x{ADDRESSES[name].hex()}": {"balance": "0x7", "code": f"0x{code}"}
-            for name, code in (
-                (name, "".join(code.split())) for name, code in CODES.items()
-            )
-        },
+GENESIS = fork_genesis(
+    "osaka",
+    *(ALICE, BOB),
+    **{
+        f"0x{ADDRESSES[name].hex()}": {
+            "balance": "0x7",
+            "code": f"0x{''.join(code.split())}",
+        }
+        for name, code in CODES.items()
     },
 )
 

@@ -14,7 +14,7 @@ from evm.hexadecimal import to_hex
 from keys.models import User
 from nodeapi.models import Block
 from samples.builder import ChainBuilder
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer
 from tests.support import chains, web
 from tests.support.live import Live, live_service
@@ -33,14 +33,8 @@ CANCUN_TIME = 2**64 - 1
 
 
 def genesis() -> dict[str, Any]:
-    made = make_genesis(
-        chain_id=7,
-        first_blocks=from_genesis("shanghai"),
-        alloc={
-            f"0x{ALICE.address.hex()}": {"balance": hex(10**21)},
-            f"0x{CLOCK.hex()}": {"balance": "0x0", "code": f"0x{CLOCK_CODE}"},
-        },
-    )
+    clock = {"balance": "0x0", "code": f"0x{CLOCK_CODE}"}
+    made = fork_genesis("shanghai", ALICE, **{to_hex(CLOCK): clock})
     made["config"]["cancunTime"] = CANCUN_TIME
     return {**made, "timestamp": hex(GENESIS_TIME)}
 

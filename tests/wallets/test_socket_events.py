@@ -12,7 +12,7 @@ import pytest
 
 from samples.builder import ChainBuilder
 from samples.contracts import contract
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer
 from tests.support import chains
 from tests.support.coroutines import scenario
@@ -29,22 +29,18 @@ SCOPE = "eip155:7"
 SOCKETS = 6
 """Number of sockets, which suffices for both processes to get some."""
 
-
-def genesis() -> dict[str, Any]:
-    alloc = {"0x" + ALICE.address.hex(): {"balance": hex(10**21)}}
-    first = from_genesis("shanghai")
-    return make_genesis(chain_id=7, first_blocks=first, alloc=alloc)
+GENESIS = fork_genesis("shanghai", ALICE)
 
 
 @pytest.fixture(scope="module")
 def builder(module_db: None) -> ChainBuilder:
     """Return a chain with two blocks, which tests extend."""
     served_chains()
-    found = ChainBuilder(genesis())
+    found = ChainBuilder(GENESIS)
     found.deploy(ALICE, contract("slots").init_code())
     found.block()
     found.block()
-    chains.import_blocks("net", genesis(), found.blocks)
+    chains.import_blocks("net", GENESIS, found.blocks)
     return found
 
 
@@ -65,7 +61,7 @@ async def sockets(owner: Owner, stack: AsyncExitStack, count: int) -> list[Any]:
 async def build(builder: ChainBuilder, count: int) -> list[Any]:
     """Add blocks to the chain, as an importer in another transaction does."""
     blocks = [builder.block() for _ in range(count)]
-    await orm(chains.import_blocks, "net", genesis(), blocks)
+    await orm(chains.import_blocks, "net", GENESIS, blocks)
     return blocks
 
 

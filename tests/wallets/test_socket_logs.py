@@ -12,7 +12,7 @@ import pytest
 from evm.signatures import keccak
 from samples.builder import ChainBuilder
 from samples.contracts import contract
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer
 from tests.support import chains, copies
 from tests.support.coroutines import run
@@ -31,10 +31,7 @@ TRANSFER = keccak(b"Transfer(address,address,uint256)")
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def genesis() -> dict[str, Any]:
-    alloc = {"0x" + who.address.hex(): {"balance": hex(10**21)} for who in (ALICE, BOB)}
-    first = from_genesis("shanghai")
-    return make_genesis(chain_id=7, first_blocks=first, alloc=alloc)
+GENESIS = fork_genesis("shanghai", ALICE, BOB)
 
 
 def transfer(to: bytes, amount: int) -> bytes:
@@ -44,18 +41,18 @@ def transfer(to: bytes, amount: int) -> bytes:
 
 @pytest.fixture
 def trunk() -> Iterator[ChainBuilder]:
-    found = ChainBuilder(genesis())
+    found = ChainBuilder(GENESIS)
     supply = (10**6).to_bytes(32, "big")
     found.token = found.deploy(ALICE, contract("token").init_code(supply))  # type: ignore[attr-defined]
     found.block()
-    copies.chain("net", genesis(), found.blocks)
+    copies.chain("net", GENESIS, found.blocks)
     served_chains()
     internal_key.ensure()
     yield found
 
 
 async def bring(blocks: list[Any]) -> None:
-    await orm(chains.import_blocks, "net", genesis(), blocks)
+    await orm(chains.import_blocks, "net", GENESIS, blocks)
 
 
 async def results(client: WalletClient, count: int) -> list[Any]:

@@ -28,7 +28,7 @@ from networks.models import Network
 from networks.services import add_upstream, delete_network
 from samples.builder import ChainBuilder
 from samples.contracts import contract
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer
 from tests.support import chains, copies
 from tests.support.coroutines import run, scenario
@@ -47,12 +47,7 @@ class Trunk:
     """A network named net, with a token contract; blocks are imported by `bring`."""
 
     def __init__(self) -> None:
-        alloc = {
-            "0x" + who.address.hex(): {"balance": hex(10**21)} for who in (ALICE, BOB)
-        }
-        self.genesis = make_genesis(
-            chain_id=7, first_blocks=from_genesis("shanghai"), alloc=alloc
-        )
+        self.genesis = fork_genesis("shanghai", ALICE, BOB)
         self.builder = ChainBuilder(self.genesis)
         supply = (10**6).to_bytes(32, "big")
         self.token = self.builder.deploy(ALICE, contract("token").init_code(supply))

@@ -25,7 +25,7 @@ from nodeapi.tracing.states import (
 )
 from samples.builder import ChainBuilder
 from samples.contracts import contract
-from samples.schedules import from_genesis, make_genesis
+from samples.schedules import fork_genesis
 from samples.signers import Signer
 from tests.nodeapi.chain import trees
 from tests.nodeapi.tracing.pools import LIMITS, run
@@ -134,20 +134,9 @@ def test_rows_of_all_blocks_together_are_limited(
 
 def forwarding_chain() -> tuple[dict[str, Any], list[ChainBuilder], bytes]:
     """Return a genesis, the chain after each block, and a token's address."""
-    genesis = make_genesis(
-        chain_id=7,
-        first_blocks=from_genesis("shanghai"),
-        alloc={
-            **{
-                f"0x{who.address.hex()}": {"balance": hex(10**21)}
-                for who in (ALICE, BOB)
-            },
-            f"0x{FORWARDER.hex()}": {
-                "balance": "0x0",
-                "code": "0x" + FORWARD.replace(" ", ""),
-            },
-        },
-    )
+    forwarder = {"balance": "0x0", "code": "0x" + FORWARD.replace(" ", "")}
+    name = f"0x{FORWARDER.hex()}"
+    genesis = fork_genesis("shanghai", ALICE, BOB, **{name: forwarder})
     chain = ChainBuilder(genesis)
     token = chain.deploy(ALICE, contract("token").init_code((1000).to_bytes(32)))
     chain.block()
