@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import select
 import shutil
 import warnings
 from collections.abc import Generator, Iterator
@@ -99,8 +100,15 @@ def end_other_sessions() -> None:
 
 
 def is_lost(_: object = None) -> bool:
-    """Return whether this thread's connection to the database was terminated."""
-    return connection.connection is not None and not connection.is_usable()
+    """Return whether this thread's connection to the database was terminated.
+
+    Only then something can be read from it, while no query is being answered.
+    """
+    if connection.connection is None or connection.connection.closed:
+        return connection.connection is not None
+    waiting = select.poll()
+    waiting.register(connection.connection.fileno(), select.POLLIN)
+    return bool(waiting.poll(0)) and not connection.is_usable()
 
 
 # A new session reads the catalogue again, which takes longer than most tests.
