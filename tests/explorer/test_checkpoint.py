@@ -8,15 +8,14 @@ from django.test import Client
 from evm.blocks import decode_block
 from keys.models import User
 from networks.services import finish_preparing
-from tests.support import chains, sample
+from tests.support import copies, sample
 from tests.support.proved import start_at_checkpoint, trace_later
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_pages_say_what_is_not_known(client: Client) -> None:
-    raw = sample.raw_blocks()[:70]
-    chains.import_blocks("full", sample.genesis(), raw)
+    copies.sample_chain("full")
     network = start_at_checkpoint("sparse", "full", sample.genesis(), 70, oldest=65)
     finish_preparing(network.pk)
     client.force_login(User.objects.create_superuser("staff@example.org"))
@@ -24,7 +23,9 @@ def test_pages_say_what_is_not_known(client: Client) -> None:
     def page(path: str) -> str:
         return client.get(f"/explore/sparse/{path}").content.decode()
 
-    block = next(one for one in map(decode_block, raw[66:]) if one.transactions)
+    block = next(
+        one for one in map(decode_block, sample.raw_blocks()[66:]) if one.transactions
+    )
     transaction = block.transactions[0]
     shown = page(f"tx/0x{transaction.hash.hex()}")
     assert "was proved, not executed" in shown

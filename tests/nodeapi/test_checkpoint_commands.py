@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from tests.support import chains, sample
+from tests.support import chains, copies, sample
 from tests.support.proved import start_at_checkpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_blocks_up_to_the_checkpoint_are_not_executed(tmp_path: Path) -> None:
-    chains.import_blocks("full", sample.genesis(), sample.raw_blocks()[:70])
+    copies.sample_chain("full")
     start_at_checkpoint("sparse", "full", sample.genesis(), 70, oldest=65)
     network = "--network", "sparse"
     page = str(tmp_path / "page.html")

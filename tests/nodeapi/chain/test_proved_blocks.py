@@ -16,7 +16,7 @@ from nodeapi.chain.forkchoice import BelowFinalized, Forkchoice
 from nodeapi.chain.networks import open_network, stored_config
 from nodeapi.chain.proved_blocks import ProvedBlocks
 from nodeapi.chain.proved_traces import AncestorHashes, UnknownAncestor
-from tests.support import chains, sample
+from tests.support import chains, copies, sample
 from tests.support.proved import proved_blocks_of, start_at_checkpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -27,7 +27,7 @@ SAME = ("blocks", "transactions", "receipts", "logs", "head")
 def test_proved_blocks_have_the_rows_of_executed_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    chains.import_blocks("full", sample.genesis(), sample.raw_blocks())
+    copies.sample_chain("full")
     full = Network.objects.get(slug="full")
     blocks = proved_blocks_of("full")
     checkpoint = blocks[0].block.header
@@ -64,24 +64,20 @@ def test_proved_blocks_have_the_rows_of_executed_ones(
 
 
 def test_no_branch_leaves_the_chain_below_the_checkpoint() -> None:
-    raw = sample.raw_blocks()
-    chains.import_blocks("full", sample.genesis(), raw[:80])
+    copies.sample_chain("full")
     start_at_checkpoint("proved", "full", sample.genesis(), 78, oldest=40)
-    parent = proved_blocks_of("full")[4].block.header
+    parent, block = (decode_block(sample.raw_blocks()[at - 1]) for at in (76, 77))
     with chains.following_importer("proved", None) as importer:
         with pytest.raises(BelowFinalized, match="78"):
-            importer.follow(Forkchoice(parent.hash, None, None))
-        sibling = replace(
-            proved_blocks_of("full")[3].block,
-            header=replace(proved_blocks_of("full")[3].block.header, extra_data=b"x"),
-        )
+            importer.follow(Forkchoice(parent.header.hash, None, None))
+        sibling = replace(block, header=replace(block.header, extra_data=b"x"))
         with pytest.raises(BelowFinalized, match="78"):
             importer.add(encode_block(sibling))
 
 
 def test_an_unknown_ancestor_is_never_read_as_the_end_of_the_chain() -> None:
     raw = sample.raw_blocks()[:80]
-    chains.import_blocks("full", sample.genesis(), raw)
+    copies.sample_chain("full")
     start_at_checkpoint("proved", "full", sample.genesis(), 78, oldest=40)
     line = [decode_block(each).header for each in raw[77::-1]]
     with importer_connection() as opened:

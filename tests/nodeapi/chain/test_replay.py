@@ -18,7 +18,7 @@ from nodeapi.chain.replay import NotTraceable, Replay, find_origin
 from samples.builder import ChainBuilder
 from samples.sample import build_sample_chain
 from tests.nodeapi.chain.test_branches import ALICE, Line, genesis
-from tests.support import chains, sample
+from tests.support import chains, copies, sample
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -60,9 +60,8 @@ class Failing(StructLogger):
 
 
 def test_every_block_of_the_sample_costs_the_gas_that_it_did() -> None:
-    start, raw = sample.genesis(), sample.raw_blocks()
-    builder, story = ChainBuilder(start), build_sample_chain()
-    chains.import_blocks("sample", start, raw, batch_blocks=64)
+    builder, story = ChainBuilder(sample.genesis()), build_sample_chain()
+    copies.sample_chain()
     with importer_connection() as connection:
         network = chains.network_id(connection, "sample")
         hashes = connection.execute(
