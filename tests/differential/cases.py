@@ -18,9 +18,9 @@ from nodeapi.chain.memory_state import MemoryState
 from nodeapi.chain.replay import Origin
 from nodeapi.chain.verification import Parent, Verified, verify_block
 from samples.sample import FIRST_BLOCKS
-from samples.scenarios import SCENARIOS
 from samples.schedules import LADDER
 from tests.differential.programs import programs
+from tests.scenarios import SCENARIOS
 from tests.support import execution_apis, sample
 
 NOT_SPECIFIED = {"constantinople", "amsterdam"}

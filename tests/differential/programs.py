@@ -9,8 +9,8 @@ from evm.blocks import encode_block
 from evm.chain_config import LADDER as FORKS
 from evm.opcodes import OPCODES
 from evm.transactions import CREATE_ADDRESS
-from samples.scenarios.base import ANN, BEN, FRESH, begin
 from samples.schedules import from_genesis
+from tests.scenarios.base import ANN, BEN, FRESH, begin
 
 PROGRAMS = [bytes([0xB0 + n]) * 20 for n in range(16)]
 INSTRUCTIONS = 60

@@ -13,7 +13,7 @@ from evm.blocks import Block, decode_block, encode_block
 from evm.rules.fork import Fork
 from evm.rules.forks import AMSTERDAM, OSAKA
 from samples.builder import ChainBuilder
-from samples.scenarios.tracing import tracing
+from tests.scenarios.tracing import tracing
 from tests.support import sample
 from tests.support.random_blocks import RandomBlocks
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from samples.scenarios import SCENARIOS
+from tests.scenarios import SCENARIOS
 from tests.support import chains, copies, sample
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 
 from nodeapi.documents.receipt_codec import pack, unpack
 from nodeapi.models import StorageVersion, TransactionRecord
-from samples.scenarios import SCENARIOS
+from tests.scenarios import SCENARIOS
 from tests.support import chains, copies, sample
 
 pytestmark = pytest.mark.django_db(transaction=True)

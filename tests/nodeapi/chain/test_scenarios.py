@@ -1,8 +1,8 @@
 from evm.requests import WITHDRAWAL_REQUEST_ADDRESS
-from samples.scenarios import SCENARIOS, branches
-from samples.scenarios.base import CYD, FACTORY, FRESH, SLOTS, child_of
 from samples.signers import Signer
 from tests.nodeapi.chain.verifying import verify_blocks
+from tests.scenarios import SCENARIOS, branches
+from tests.scenarios.base import CYD, FACTORY, FRESH, SLOTS, child_of
 
 
 def run(name):

@@ -15,7 +15,9 @@ from samples import precompile_inputs as inputs
 from samples.assembler import assemble, init_code
 from samples.builder import ChainBuilder
 from samples.contracts import contract
-from samples.scenarios.base import (
+from samples.schedules import from_genesis
+from samples.signers import Signer
+from tests.scenarios.base import (
     ANN,
     BEN,
     CYD,
@@ -28,8 +30,6 @@ from samples.scenarios.base import (
     begin,
     child_of,
 )
-from samples.schedules import from_genesis
-from samples.signers import Signer
 
 _TRANSACTIONS_PER_BLOCK = 5
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
-from samples.scenarios.base import Chain
-from samples.scenarios.lifecycles import (
+from tests.scenarios.base import Chain
+from tests.scenarios.lifecycles import (
     empty_accounts,
     failed_creations,
     random_activity,
@@ -19,19 +19,19 @@ from samples.scenarios.lifecycles import (
     recreate_in_one_block,
     selfdestruct_heirs,
 )
-from samples.scenarios.protocol import (
+from tests.scenarios.protocol import (
     branches,
     dao_fork,
     delegations,
     system_contracts,
     withdrawals,
 )
-from samples.scenarios.storage import (
+from tests.scenarios.storage import (
     nested_reverts,
     write_then_restore,
     zeroing,
 )
-from samples.scenarios.tracing import tracing
+from tests.scenarios.tracing import tracing
 
 __all__ = ["SCENARIOS", "Chain", "Scenario", "branches"]
 

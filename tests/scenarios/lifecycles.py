@@ -10,7 +10,8 @@ from abi.encoding import call_data, word
 from samples.assembler import assemble, init_code
 from samples.builder import MINER
 from samples.contracts import contract
-from samples.scenarios.base import (
+from samples.schedules import from_genesis
+from tests.scenarios.base import (
     ANN,
     BEN,
     CYD,
@@ -24,7 +25,6 @@ from samples.scenarios.base import (
     destroy,
     slots,
 )
-from samples.schedules import from_genesis
 
 
 def recreate_in_one_block(fork: str = "istanbul") -> Chain:

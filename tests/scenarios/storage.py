@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abi.encoding import call_data
 from samples.assembler import assemble
-from samples.scenarios.base import BEN, FAULTS, Chain, begin, slots
 from samples.schedules import from_genesis
+from tests.scenarios.base import BEN, FAULTS, Chain, begin, slots
 
 
 def nested_reverts(fork: str = "byzantium") -> Chain:

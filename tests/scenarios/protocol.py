@@ -15,7 +15,9 @@ from evm.requests import (
 )
 from evm.rules.dao import DAO_DRAINED_ACCOUNTS
 from samples.builder import ChainBuilder
-from samples.scenarios.base import (
+from samples.schedules import from_genesis
+from samples.signers import Signer
+from tests.scenarios.base import (
     ANN,
     BEN,
     CHAIN_ID,
@@ -32,8 +34,6 @@ from samples.scenarios.base import (
     destroy,
     slots,
 )
-from samples.schedules import from_genesis
-from samples.signers import Signer
 
 
 def delegations(fork: str = "prague") -> Chain:
