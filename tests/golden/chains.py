@@ -85,6 +85,6 @@ CHAINS: dict[str, Callable[[], Chain]] = {
 }
 """By name. geth accepts every block of the sample chain.
 
-`tracing` is built for these recordings, see `samples/scenarios/tracing.py`. `amsterdam`
+`tracing` is built for these recordings, see `tests/scenarios/tracing.py`. `amsterdam`
 has random transactions.
 """
