@@ -28,6 +28,7 @@ from bench.racers import racer
 from bench.round_trips import ACCESS_LIST, WITNESS, Proxy, proxy
 from bench.rows import Row
 from bench.servers import SERVICE, Target, in_turn, rate_rows, serving, split_cores
+from bench.sparse_heads import add_heads, heads
 from bench.storage import SPREADER, TRANSACTIONS, add_block_of_load, genesis_of_load
 from bench.token_chain import holders_of, write_chain
 from bench.turns import Say, rounds
@@ -37,7 +38,7 @@ from evm.proved_state import Keys, ProvedState
 from evm.signatures import keccak
 from keys.limiter.gcra import MAX_RATE
 from networks.models import Network
-from networks.services import Checkpoint, add_upstream
+from networks.services import Checkpoint, add_upstream, replace_upstreams
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.networks import open_network
 from nodeapi.chain.trie_at import trie_at
@@ -76,7 +77,7 @@ _GROWTH = {
 
 def checkpoint(folder: Path, say: Say) -> list[Row]:
     """Measure everything that a sparse state costs."""
-    say(f"checkpoint: builds {HISTORY + GROUPS + GROWTH_BLOCKS} blocks")
+    say("checkpoint: builds blocks")
     genesis, blocks = _write_chain(folder)
     trusted = Checkpoint(HISTORY, blocks[HISTORY - 1], HISTORY)
     server_core, client_core = split_cores()
@@ -98,15 +99,15 @@ def checkpoint(folder: Path, say: Say) -> list[Row]:
             )
         network = Network.objects.get(pk=network_id)
         add_upstream(network=network, url=url)
-        stack.enter_context(follower(SPARSE))
+        process = stack.enter_context(follower(SPARSE))
         seconds = wait_for_head(SPARSE, trusted.hash) - began
         case = f"from an empty network to the head, {HISTORY} blocks of history"
         rows = [_row(case, seconds, "s", f"<= {MOST_SECONDS}")]
-        heads = iter(blocks[HISTORY:])
+        hashes = iter(blocks[HISTORY:])
 
         def import_next(count: int = 1) -> None:
             importer.run(count)
-            wait_for_head(SPARSE, list(islice(heads, count))[-1])
+            wait_for_head(SPARSE, list(islice(hashes, count))[-1])
 
         rows += _blocks(node, import_next, say)
         target = stack.enter_context(serving("edge", SERVICE, cores=server_core))
@@ -116,6 +117,16 @@ def checkpoint(folder: Path, say: Say) -> list[Row]:
         before = _stored(network_id)
         import_next(GROWTH_BLOCKS)
         rows += _growth(before, _stored(network_id))
+        socket = f"ws://127.0.0.1:{full.port}/{FULL}/ws/v3/{key}"
+        replace_upstreams(network=network, urls=[socket])
+        rows += heads(
+            (FULL, SPARSE),
+            (full.port, target.port),
+            (full.pids, [process.pid, *target.pids]),
+            (server_core, client_core),
+            import_next,
+            say,
+        )
     return [*rows, _verification(say)]
 
 
@@ -140,6 +151,7 @@ def _write_chain(folder: Path) -> tuple[dict[str, Any], list[bytes]]:
     known = [slot for slots in written for slot in slots]
     for _ in range(GROWTH_BLOCKS):
         add_block_of_load(chain, holders, chance, known)
+    add_heads(chain, holders, chance)
     write_chain(folder / FULL, genesis, chain)
     return genesis, [block.header.hash for block in chain.blocks]
 

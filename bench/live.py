@@ -103,7 +103,7 @@ def _heads(folder: Path, say: Say) -> list[Row]:
         follow(slug, node, blocks[:WARM_HEADS], _hash(blocks[WARM_HEADS - 1]))
         target = stack.enter_context(serving("live", SERVICE, cores=server_core))
         crowd = stack.enter_context(listeners(client_core))
-        _open(crowd, target.port, slug, 1, ["newHeads"])
+        open_sockets(crowd, target.port, slug, 1, ["newHeads"])
         for block in blocks[WARM_HEADS:]:
             time.sleep(HEAD_PAUSE_SECONDS)
             began = node.show([block])
@@ -217,7 +217,7 @@ def _subscribers(folder: Path, say: Say) -> list[Row]:
         )
         crowd = stack.enter_context(listeners(client_core))
         subscriptions = ["newHeads"], ["logs", {"address": f"0x{TOKEN.hex()}"}]
-        seconds = _open(crowd, target.port, slug, SUBSCRIBERS, *subscriptions)
+        seconds = open_sockets(crowd, target.port, slug, SUBSCRIBERS, *subscriptions)
         say(f"live: {SUBSCRIBERS} subscribers in {seconds:.1f} s")
         for _ in rounds(ROUNDS):
             lap = importer.run(1)
@@ -277,7 +277,7 @@ def _wait_until_followed(slug: str) -> None:
     raise TimeoutError(f"the network {slug} is not followed")
 
 
-def _open(
+def open_sockets(
     crowd: Listeners, port: int, slug: str, count: int, *subscriptions: list[object]
 ) -> float:
     """Open sockets with these subscriptions each; return how many seconds it took."""

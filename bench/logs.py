@@ -31,7 +31,7 @@ from bench.per_core import (
 )
 from bench.questions import call
 from bench.rows import Row
-from bench.servers import Target, processor_seconds_of, split_cores
+from bench.servers import Target, postgres_pid, processor_seconds_of, split_cores
 from bench.token_chain import (
     TOKEN,
     TRANSFER_GAS,
@@ -82,7 +82,7 @@ def _searches(folder: Path, say: Say) -> list[Row]:
         for name, target in targets.items():
             _wait_until_idle(target)
             if target.name == OURS:
-                pids = [*target.pids, _postgres_pid()]
+                pids = [*target.pids, postgres_pid()]
                 targets[name] = replace(target, pids=pids)
         rows = []
         for case, hits in _cases(receiver):
@@ -139,14 +139,6 @@ def _require_hits(port: int, path: str, case: ReadCase, hits: int) -> None:
     found = len(answer.get("result", ()))
     if found != hits:
         raise RuntimeError(f"{found} logs instead of {hits}: {str(answer)[:200]}")
-
-
-def _postgres_pid() -> int:
-    """Return the process id of PostgreSQL, whose children serve the connections."""
-    with django_connection.cursor() as cursor:
-        cursor.execute("SHOW data_directory")
-        (folder,) = cursor.fetchone()
-    return int((Path(folder) / "postmaster.pid").read_text().split("\n", 1)[0])
 
 
 def _wait_until_idle(target: Target) -> None:

@@ -51,7 +51,7 @@ PARTS = {
     "live": Part("bench.live:live", 120),
     "reads": Part("bench.reads:reads", 180),
     "storage": Part("bench.storage:storage", 50),
-    "checkpoint": Part("bench.checkpoint:checkpoint", 120),
+    "checkpoint": Part("bench.checkpoint:checkpoint", 150),
 }
 """All parts. Together they take at most 26 minutes."""
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from django.db import connection as django_connection
+
 from bench.ceiling import SMALLEST
 from bench.loadgen import Job, Loadgen
 from bench.questions import http_request
@@ -189,6 +191,14 @@ def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
                 return
         time.sleep(0.05)
     raise RuntimeError("the ceiling's server did not start")
+
+
+def postgres_pid() -> int:
+    """Return the process id of PostgreSQL, whose children serve the connections."""
+    with django_connection.cursor() as cursor:
+        cursor.execute("SHOW data_directory")
+        (folder,) = cursor.fetchone()
+    return int((Path(folder) / "postmaster.pid").read_text().split("\n", 1)[0])
 
 
 def split_cores() -> tuple[set[int], set[int]]:

@@ -39,7 +39,6 @@ RECIPIENTS = 3
 """Recipients of ether of every second transaction. The others have one fewer."""
 LOGS = 2
 NEW_SLOTS = 0.4
-"""Share of the written slots that were never written before."""
 HOLDERS = 5_000
 GAS_LIMIT = 60_000_000
 GAS = 250_000
@@ -154,12 +153,17 @@ def add_block_of_load(
     holders: list[Signer],
     chance: random.Random,
     written: list[int],
+    transactions: int = TRANSACTIONS,
+    new_slots: float = NEW_SLOTS,
 ) -> None:
-    """Add a block. written: the slots that were written so far, to which it adds."""
-    for index, sender in enumerate(chance.sample(holders, TRANSACTIONS)):
+    """Add a block. written: the slots that were written so far, to which it adds.
+
+    new_slots: share of the written slots that were never written before.
+    """
+    for index, sender in enumerate(chance.sample(holders, transactions)):
         slots: list[Any] = []
         for _ in range(SLOTS):
-            if chance.random() < NEW_SLOTS:
+            if chance.random() < new_slots:
                 written.append(chance.getrandbits(256))
                 slots.append(written[-1])
             else:
