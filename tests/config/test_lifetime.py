@@ -24,13 +24,36 @@ from tests.support import commands
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """Yield a VAR_DIR with a short path, and stop its services afterwards."""
+@contextmanager
+def short_folder() -> Iterator[Path]:
+    """Yield an empty folder with a short path."""
     path = Path(tempfile.mkdtemp(prefix="portcullis-life-"))
     yield path
-    stop_everything(path)
     shutil.rmtree(path)
+
+
+@pytest.fixture
+def new_folder() -> Iterator[Path]:
+    """Yield an empty VAR_DIR, and stop its services afterwards."""
+    with short_folder() as path:
+        yield path
+        stop_everything(path)
+
+
+@pytest.fixture(scope="module")
+def used_folder() -> Iterator[Path]:
+    with short_folder() as path:
+        yield path
+
+
+@pytest.fixture
+def folder(used_folder: Path) -> Iterator[Path]:
+    """Yield a VAR_DIR that other tests have used, and stop its services afterwards.
+
+    In an empty one, the first start would make a database, which takes most of its time.
+    """
+    yield used_folder
+    stop_everything(used_folder)
 
 
 def stop_everything(var_dir: Path) -> None:
@@ -143,12 +166,16 @@ def test_the_last_one_out_stops_what_the_first_one_started(folder):
         assert not redis_runs(folder)
 
 
-def test_users_that_come_at_once_share_one_server(folder):
-    with User(folder) as first, User(folder) as second, User(folder) as third:
+def test_users_that_come_at_once_share_one_server(new_folder):
+    with (
+        User(new_folder) as first,
+        User(new_folder) as second,
+        User(new_folder) as third,
+    ):
         assert all(user.is_up() for user in (first, second, third))
-        assert query(folder, "SELECT 1") == (1,)
+        assert query(new_folder, "SELECT 1") == (1,)
         assert [user.leave() for user in (first, second, third)] == 3 * [(0, "")]
-    assert postgres_pid(folder) is None
+    assert postgres_pid(new_folder) is None
 
 
 def test_services_of_a_killed_user_are_taken_over_and_then_stopped(folder):
@@ -193,12 +220,12 @@ def test_one_of_several_users_restarts_services_that_were_killed(folder):
         assert first.is_up()
         assert second.is_up()
         killed = {"postgres": postgres_pid(folder), "redis": redis_pid(folder)}
-        query(folder, "CREATE TABLE kept AS SELECT 7 AS value")
+        query(folder, "CREATE TABLE committed AS SELECT 7 AS value")
         with endless_query(folder):
             for pid in killed.values():
                 os.kill(pid, signal.SIGKILL)
             wait_until(lambda: accepts(folder) and redis_runs(folder))
-        assert query(folder, "SELECT value FROM kept") == (7,)
+        assert query(folder, "SELECT value FROM committed") == (7,)
         assert postgres_pid(folder) != killed["postgres"]
         assert redis_pid(folder) != killed["redis"]
         assert starter.leave() == (0, "")
@@ -230,18 +257,18 @@ def accepts(var_dir: Path) -> bool:
     return PostgresServer(var_dir).accepts("portcullis")
 
 
-def test_a_half_made_cluster_is_made_anew(folder):
-    draft = folder / "postgres" / "draft"
+def test_a_half_made_cluster_is_made_anew(new_folder):
+    draft = new_folder / "postgres" / "draft"
     draft.mkdir(parents=True)
     (draft / "PG_VERSION").write_text("18\n")
-    with User(folder) as user:
+    with User(new_folder) as user:
         assert user.is_up()
         assert user.leave() == (0, "")
     assert not draft.exists()
 
 
-def test_a_var_dir_too_long_for_sockets_works(folder):
-    deep = folder / ("x" * 60) / ("y" * 60)
+def test_a_var_dir_too_long_for_sockets_works(new_folder):
+    deep = new_folder / ("x" * 60) / ("y" * 60)
     with User(deep) as user:
         assert user.is_up()
         sockets = places.socket_dir(deep)
@@ -251,8 +278,8 @@ def test_a_var_dir_too_long_for_sockets_works(folder):
     assert not sockets.exists()
 
 
-def test_a_socket_folder_of_another_user_is_refused(folder):
-    deep = folder / ("x" * 120)
+def test_a_socket_folder_of_another_user_is_refused(new_folder):
+    deep = new_folder / ("x" * 120)
     sockets = places.socket_dir(deep)
     sockets.write_text("in the way")
     try:
@@ -265,8 +292,8 @@ def test_a_socket_folder_of_another_user_is_refused(folder):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs services as another user")
-def test_root_needs_no_open_folder(folder):
-    private = folder / "private"
+def test_root_needs_no_open_folder(new_folder):
+    private = new_folder / "private"
     private.mkdir(mode=0o700)
     with User(private / "var") as user:
         assert user.is_up()
@@ -302,9 +329,9 @@ def test_a_command_that_is_stopped_stops_its_services(folder):
 
 
 @pytest.mark.parametrize("command", ["check", "help", "makemigrations --check"])
-def test_commands_without_need_start_nothing(folder, command):
-    commands.checked(*command.split(), environ={"VAR_DIR": str(folder)})
-    assert not (folder / "services.lock").exists()
+def test_commands_without_need_start_nothing(new_folder, command):
+    commands.checked(*command.split(), environ={"VAR_DIR": str(new_folder)})
+    assert not (new_folder / "services.lock").exists()
 
 
 def test_services_that_were_stopped_are_gone_for_their_starter(folder):
