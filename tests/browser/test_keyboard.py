@@ -44,6 +44,11 @@ FOCUS_IS_SETTLED = """() => {
     return !wanted || document.activeElement === wanted;
 }"""
 
+IS_DRAWN = """() => new Promise((done) =>
+    requestAnimationFrame(() => requestAnimationFrame(done)))"""
+"""Resolves when the page is drawn in its present width. Scripts then know the width, and no
+frame is still wider than the window, which the Tab key would stop at to let it scroll."""
+
 MEASURE = f"""() => {{
     const measure = () => {{
         const one = document.activeElement, box = one.getBoundingClientRect();
@@ -101,6 +106,7 @@ def test_tab_leads_through_a_page_in_the_order_of_its_text(
         page.wait_for_function(FOCUS_IS_SETTLED)
         for width in WIDTHS.values():
             set_width(page, width)
+            page.evaluate(IS_DRAWN)
             reached = stops(page)
             assert len(reached) > 5, place
             order = [one["place"] for one in reached]
