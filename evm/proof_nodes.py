@@ -48,6 +48,11 @@ class ProofNodes:
     def __len__(self) -> int:
         return len(self._nodes)
 
+    @property
+    def size(self) -> int:
+        """The size of all nodes in bytes."""
+        return sum(map(len, self._nodes.values()))
+
     def add(self, nodes: Iterable[bytes]) -> None:
         """Add the RLP of nodes, in any order. Anything else that is added is never found."""
         self._nodes.update((keccak(node), node) for node in nodes)

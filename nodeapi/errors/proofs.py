@@ -30,6 +30,22 @@ class TooManyUnknownValues(RpcError):
         )
 
 
+class TooMuchToProve(RpcError):
+    """Raised when one request needs more unknown values than it may fetch."""
+
+    code = -32005
+    reason = "too_much_to_prove"
+    remedy = (
+        "Repeat the request: the values that it has read so far are known now. Or send "
+        "smaller ones. Trie nodes are not kept, so that a simulation or proof of this "
+        "size always fails."
+    )
+    text = (
+        "the request needs too many accounts and slots that are not known yet, or their "
+        "proofs take too long"
+    )
+
+
 class SlotsNotEnumerable(RpcError):
     """Raised when all slots of an account are needed, and only single ones can be proved.
 

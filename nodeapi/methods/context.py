@@ -28,6 +28,7 @@ from nodeapi.errors.access import (
 )
 from nodeapi.filters.filters import Filters
 from nodeapi.logs.filter import LogSelection
+from nodeapi.proofs.allowance import Allowance
 from nodeapi.proofs.reads import ValueReader
 from nodeapi.proofs.unknown import PastStates
 from nodeapi.relay.pools import TransactionPools
@@ -101,6 +102,8 @@ class Context:
     record: list[tuple[str | None, RpcError | None]] | None = None
     user: int | None = None
     values: ValueReader | None = None
+    allowance: Allowance = field(default_factory=Allowance, init=False)
+    """What may still be fetched from upstreams for this request."""
     _turn: asyncio.Lock | None = field(default=None, init=False)
     spent: int = field(default=0, init=False)
     """Credits of the calls that were answered."""

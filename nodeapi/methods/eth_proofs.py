@@ -134,12 +134,12 @@ async def _fetch(
     if context.values is None:
         raise ServiceUnavailable
     try:
-        anchor, fetched = await context.values.nodes_at(
-            context.network, block_hash, keys, context.customer
-        )
+        async with context.allowance.fetch(len(keys)):
+            anchor, nodes = await context.values.nodes_at(
+                context.network, block_hash, keys, context.customer
+            )
     except NotProved:
         return await _compute_here(context, account, names, block_hash)
-    nodes = fetched.nodes
     proof = nodes.prove(anchor.state_root, address_key(account))
     root = storage_root(proof)
     slots = [nodes.prove(root, slot_key(slot)) for slot in numbers]

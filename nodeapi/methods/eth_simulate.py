@@ -177,10 +177,11 @@ async def _proved_nodes(
         raise NotProved  # the node is on none of the keys' paths
     if context.values is None:
         raise ServiceUnavailable
-    anchor, fetched = await context.values.nodes_at(
-        context.network, block_hash, proved, context.customer
-    )
-    rows = fetched.nodes.rows(anchor.state_root)
+    async with context.allowance.fetch(len(proved)):
+        anchor, nodes = await context.values.nodes_at(
+            context.network, block_hash, proved, context.customer
+        )
+    rows = nodes.rows(anchor.state_root)
     return [node.hex() for found in rows.values() for node in found.values()]
 
 

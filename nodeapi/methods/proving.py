@@ -48,7 +48,8 @@ def _proving(method: Method) -> Method:
 def when_known(context: Context, start: Callable[[], Later[T]]) -> Later[T]:
     """Return the result of an operation, started again after unknown values were proved.
 
-    Fails with NotProved, HistoryPruned, TooManyUnknownValues, and TooManyRounds.
+    Fails with NotProved, HistoryPruned, TooManyUnknownValues, TooMuchToProve, and
+    TooManyRounds.
     """
     return start().handle(partial(_unless_unknown, context, start, _Progress()))
 
@@ -108,7 +109,8 @@ async def _prove(context: Context, error: UnknownValues, progress: _Progress) ->
         named = await _named_in_call(context, context.values, error)
         keys.update(await context.store.unknown(network.id, error.block_hash, named))
     read_after = error.block_hash if isinstance(error, UnknownAfter) else None
-    await context.values.prove(network.id, keys, context.customer, read_after)
+    async with context.allowance.fetch(len(keys)):
+        await context.values.prove(network.id, keys, context.customer, read_after)
     if not progress.repetitions:
         context.charge_values(len(keys))
 

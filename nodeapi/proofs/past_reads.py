@@ -16,7 +16,6 @@ from eth_typing import Address
 
 from evm.proved_state import Keys, ProvedValues, Slot
 from jsonrpc.errors import ServiceUnavailable
-from jsonrpc.turns import Turns
 from nodeapi.errors.blocks import HistoryPruned
 from nodeapi.proofs.fetch import Fetched
 from nodeapi.proofs.values import Anchor
@@ -30,6 +29,7 @@ from nodeapi.upstreams.hints import (
 
 if TYPE_CHECKING:
     from evm.headers import Header
+    from jsonrpc.turns import Turns
     from networks.directory import NetworkView
     from nodeapi.proofs.writer import ValueWriter
     from nodeapi.upstreams.client import UpstreamClient
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-FETCHES = 2
-"""Fetches at a time, in which customers take turns."""
 PRUNED_SECONDS = 10.0
 """Time for which upstreams are not asked again for a state that they do not have."""
 HINT_SECONDS = 10.0
@@ -64,12 +62,13 @@ class PastReader:
         nodes_at: NodesAt,
         writer: ValueWriter,
         upstreams: UpstreamPool,
+        turns: Turns,
     ) -> None:
         self._admit = admit
         self._nodes_at = nodes_at
         self._writer = writer
         self._upstreams = upstreams
-        self._turns = Turns(FETCHES)
+        self._turns = turns
         self._pruned: dict[int, tuple[int, float]] = {}
         """The newest block whose state was refused, and when, by network."""
         self._fetching: dict[_Place, asyncio.Task[ProvedValues]] = {}

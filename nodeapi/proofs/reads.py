@@ -16,16 +16,17 @@ import asyncio
 import logging
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from eth_typing import Address, Hash32
 
+from evm.proof_nodes import ProofNodes
 from evm.proved_state import Keys, Slot
 from jsonrpc.errors import ServiceUnavailable
-from jsonrpc.turns import FairQueue
+from jsonrpc.turns import FairQueue, Turns
 from nodeapi.errors.blocks import HistoryPruned, NotProved
-from nodeapi.errors.proofs import TooManyUnknownValues
+from nodeapi.errors.proofs import TooManyUnknownValues, TooMuchToProve
 from nodeapi.proofs.fetch import Fetched, fetch
 from nodeapi.proofs.past_reads import PastReader
 from nodeapi.proofs.values import Anchor, NoProof
@@ -57,6 +58,11 @@ They take up to half of the requests that an upstream client has in flight. The 
 has a client of its own."""
 HINTS = 4
 """Access lists that are asked for at a time."""
+FETCHES = 2
+"""Fetches of trie nodes, and of values below checkpoints, at a time in a process. Customers
+take turns."""
+NODES_BYTES = 32 * 2**20
+"""Maximum size of the trie nodes for one execution or proof."""
 COLLECT_SECONDS = 0.002
 """Time for which keys are collected for another batch, multiplied by the number of batches
 that are fetched already. So the first key does not wait, and those that follow it, such as
@@ -162,7 +168,10 @@ class ValueReader:
         self._directory = directory
         self._upstreams = upstreams
         self._writer = ValueWriter(conninfo)
-        self.past = PastReader(self._admit, self._nodes_at, self._writer, upstreams)
+        self._turns = Turns(FETCHES)
+        self.past = PastReader(
+            self._admit, self._nodes_at, self._writer, upstreams, self._turns
+        )
         """Proves values of states below the checkpoint."""
         self._wanted: dict[int, _Wanted] = {}
         self._held: Counter[Hashable] = Counter()
@@ -233,14 +242,21 @@ class ValueReader:
 
     async def nodes_at(
         self, network: NetworkView, block_hash: bytes, keys: Keys, customer: Hashable
-    ) -> tuple[Anchor, Fetched]:
+    ) -> tuple[Anchor, ProofNodes]:
         """Return the trie nodes that prove keys in the state after a stored block.
 
         Raises: NotProved, HistoryPruned below the checkpoint, if no upstream proves them;
-            TooManyUnknownValues; Unavailable.
+            TooManyUnknownValues; TooMuchToProve; Unavailable.
         """
         self._admit(customer, len(keys))
-        return await self._nodes_at(network, block_hash, keys)
+        nodes = ProofNodes()
+        for part in _batches(keys):
+            async with self._turns.place(customer):
+                anchor, fetched = await self._nodes_at(network, block_hash, part)
+            nodes.update(fetched.nodes)
+            if nodes.size > NODES_BYTES:
+                raise TooMuchToProve
+        return anchor, nodes
 
     async def _nodes_at(
         self, network: NetworkView, block_hash: bytes, keys: Keys
@@ -389,6 +405,16 @@ class ValueReader:
 def _members(keys: Keys) -> list[Key]:
     members: list[Key] = [*keys.accounts]
     return [*members, *keys.slots]
+
+
+def _batches(keys: Keys) -> Iterator[Keys]:
+    """Yield keys in batches, as they may be fetched together."""
+    members = _members(keys)
+    for start in range(0, len(members), BATCH_KEYS):
+        batch = Keys()
+        for key in members[start : start + BATCH_KEYS]:
+            _add(batch, key)
+        yield batch
 
 
 def _add(keys: Keys, key: Key) -> None:

@@ -17,7 +17,7 @@ from jsonrpc.errors import ServiceUnavailable
 from networks.models import Network
 from nodeapi.methods.context import CREDITS_PER_VALUE
 from nodeapi.node import database_conninfo
-from nodeapi.proofs import reads
+from nodeapi.proofs import allowance, reads
 from tests.nodeapi.proofs.pair import (
     CHECKPOINT,
     FULL,
@@ -348,6 +348,61 @@ def test_a_scan_of_unknown_slots_is_bounded_and_delays_nobody(
     assert {one["data"]["reason"] for one in refused} == {"too_many_unknown_values"}
     assert all(one == "0x" + 64 * "0" for one in answers if one not in refused)
     assert 20 <= len(refused) <= 70
+
+
+def test_proofs_for_customers_take_turns(pair: Pair) -> None:
+    server = pair.upstream.server
+    names = [f"0x{number:040x}" for number in range(2**90, 2**90 + 8)]
+    server.faults += [hold, hold]
+
+    def proof(account: str, key: int) -> asyncio.Future[Any]:
+        call = {"jsonrpc": "2.0", "id": 1, "method": "eth_getProof"}
+        asked = call | {"params": [account, ["0x1"], hex(HEAD - 1)]}
+        return asyncio.ensure_future(_awaited(pair.start(SPARSE, asked, key)))
+
+    async def ask() -> list[Any]:
+        scan = [proof(account, 1) for account in names[:-1]]
+        await until(lambda: server.calls[1:])  # as many as are fetched at a time
+        other = proof(names[-1], 2)
+        known = {"jsonrpc": "2.0", "id": 1, "method": "eth_getBalance"}
+        for number in range(3):  # until it waits for its turn
+            block = hex(HEAD - number)
+            asked = known | {"params": [f"0x{0:040x}", block]}
+            await pair.start(FULL, asked)
+        server.release()
+        return await asyncio.gather(*scan, other)
+
+    server.calls.clear()
+    pair.running.ask(ask)
+    asked = [params[0] for method, params in server.calls if method == "eth_getProof"]
+    assert sorted(asked) == names
+    assert asked.index(names[-1]) < len(asked) - 2
+
+
+def test_a_request_fetches_a_limited_number_of_values(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(allowance, "REQUEST_KEYS", 30)
+    address, _ = unknown_slots(pair)[0]
+    pair.one(SPARSE, "eth_getBalance", address)
+    scan = [
+        ("eth_getStorageAt", address, hex(2**250 + number)) for number in range(100)
+    ]
+    for known in (30, 60):
+        pair.upstream.server.calls.clear()
+        answers = pair.ask(SPARSE, *scan)
+        assert len(pair.upstream.keys()) == 30
+        refused = [one for one in answers if isinstance(one, dict)]
+        assert {one["data"]["reason"] for one in refused} == {"too_much_to_prove"}
+        assert len(refused) == 100 - known
+    many = {address: [f"0x{2**251 + number:064x}" for number in range(31)]}
+    error = pair.one(SPARSE, "eth_getStorageValues", many, "latest")
+    assert (error["code"], error["data"]["reason"]) == (-32005, "too_much_to_prove")
+    monkeypatch.setattr(allowance, "REQUEST_SECONDS", 0.01)
+    pair.upstream.server.faults.append(hold)
+    error = pair.one(SPARSE, "eth_getStorageAt", address, hex(2**250 + 99))
+    assert error["data"]["reason"] == "too_much_to_prove"
+    pair.upstream.server.release()
 
 
 def test_keys_in_the_queue_are_not_fetched_after_the_end(
