@@ -17,14 +17,13 @@ from websockets.asyncio.client import connect as open_socket
 
 from keys.models import User
 from tests.support.waiting import PATIENCE_SECONDS, in_time, until
-from tests.support.wallet import A1, A2, BY_USER, M0, new_user
+from tests.support.wallet import A1, BY_USER, M0, new_user, two_accounts
 from wallets.client import CallFailed, WalletClient, connect
 from wallets.consents import get_consent
 from wallets.models import ConsentRequest, Dapp, LiveSocket, Session
 from wallets.permissions import Group
 from wallets.proposals import Choice
 from wallets.services import consent, requests, sessions
-from wallets.services.accounts import add_account
 from wallets.services.pairing import (
     redeem_page_code,
     redeem_program_code,
@@ -64,8 +63,7 @@ class Owner:
     def __init__(self, base_url: str) -> None:
         self.url = base_url.replace("http", "ws", 1) + "/ws/dapp"
         self.user = new_user()
-        for address in (A1, A2):
-            add_account(user=self.user, address=address, cause=BY_USER)
+        two_accounts(self.user)
         self.token = self.new_token()
         self.dapp = Dapp.objects.get(user=self.user)
 

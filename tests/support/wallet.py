@@ -31,7 +31,6 @@ from wallets.methods.outer import answer
 from wallets.models import Account, Actor, ConsentRequest, Dapp, DappKind
 from wallets.proposals import Choice
 from wallets.services import consent, requests
-from wallets.services.accounts import add_account
 from wallets.services.pairing import pair_dapp
 from wallets.serving.context import Answer, Context
 from wallets.serving.wallet import Wallet, build_wallet
@@ -76,8 +75,7 @@ class Rig:
         self.wallet = wallet
         self.run(self._listening())
         self.user = new_user()
-        self.account1 = add_account(user=self.user, address=A1, cause=BY_USER)
-        self.account2 = add_account(user=self.user, address=A2, cause=BY_USER)
+        self.account1, self.account2 = two_accounts(self.user)
         self.dapp = self.pair("https://p.example")
         self.s1 = Socket(self.dapp, "s1")
         self.s2 = Socket(self.dapp, "s2")
@@ -212,6 +210,17 @@ class Rig:
 def new_user() -> User:
     """Return a new user with a unique email address."""
     return User.objects.create_user(f"{uuid4()}@example.org", "a password")
+
+
+def two_accounts(user: User, label: str = "") -> list[Account]:
+    """Store the accounts A1, with a label, and A2 of a new user.
+
+    `add_account` takes many queries for each of them, and writes a log.
+    """
+    return Account.objects.bulk_create(
+        Account(user=user, address=address, label=text, position=position)
+        for position, (address, text) in enumerate([(A1, label), (A2, "")])
+    )
 
 
 def served_chains() -> list[Network]:

@@ -12,12 +12,11 @@ from tests.support.browser import emptied, end_holds, kept_context, log_in
 from tests.support.service import run_service
 from tests.support.signing import add_key
 from tests.support.sites import running_site
-from tests.support.wallet import A1, A2, BY_USER, new_user, served_chains
+from tests.support.wallet import A1, BY_USER, new_user, served_chains, two_accounts
 from tests.wallets.pages.stage import DappPages, Stage
 from wallets import internal_key
 from wallets.models import Account, ConsentRequest, Dapp, DappKind, Event
 from wallets.scopes import ScopeObject
-from wallets.services.accounts import add_account
 from wallets.services.consent import request_session
 from wallets.services.pairing import pair_dapp
 from wallets.services.sessions import write_session
@@ -31,10 +30,7 @@ class Person:
         self.user = new_user()
         self.client = Client(enforce_csrf_checks=False)
         self.client.force_login(self.user)
-        self.account1 = add_account(
-            user=self.user, address=A1, label="Savings", cause=BY_USER
-        )
-        self.account2 = add_account(user=self.user, address=A2, cause=BY_USER)
+        self.account1, self.account2 = two_accounts(self.user, "Savings")
         self.dapp = self.pair("https://p.example")
 
     def pair(self, origin: str) -> Dapp:
