@@ -74,23 +74,33 @@ def _template(with_chain: bool) -> Path:
     """Return the data of a stopped database, which the first test process creates."""
     shared = Path(os.environ["TESTS_SHARED_DIR"])
     template = shared / ("chain" if with_chain else "tables")
+    tables = _template(with_chain=False) if with_chain else None
     with (shared / "templates.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not template.exists():
             with _folder() as folder:
+                if tables is not None:
+                    _copy(tables, folder / "postgres")
                 with services.running(folder):
-                    found = Installation(folder)
-                    found.manage("migrate", "--verbosity", "0")
-                    with found.connect() as connection:
-                        connection.execute("DELETE FROM keys_plan")  # no key is limited
-                    if with_chain:
-                        genesis = ("--genesis", str(sample.GENESIS_FILE))
-                        chain = str(sample.CHAIN_FILE)
-                        found.manage(
-                            "import_chain", "--network", "net", *genesis, chain
-                        )
+                    if tables is None:
+                        _create_tables(Installation(folder))
+                    else:
+                        _import_chain(Installation(folder))
                 _copy(folder / "postgres", template)
     return template
+
+
+def _create_tables(found: Installation) -> None:
+    """Create the tables of an installation whose keys have no limits."""
+    found.manage("migrate", "--verbosity", "0")
+    with found.connect() as connection:
+        connection.execute("DELETE FROM keys_plan")
+
+
+def _import_chain(found: Installation) -> None:
+    """Import the sample chain as the network `net`."""
+    genesis, chain = str(sample.GENESIS_FILE), str(sample.CHAIN_FILE)
+    found.manage("import_chain", "--network", "net", "--genesis", genesis, chain)
 
 
 @contextmanager
