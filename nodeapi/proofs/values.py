@@ -22,10 +22,17 @@ if TYPE_CHECKING:
     from evm.proof_nodes import NodeRows
     from evm.proved_state import ProvedValues
 
+_ANCHOR: LiteralString = (
+    "SELECT FROM nodeapi_block WHERE network_id = %(network)b"
+    " AND hash = %(anchor)b AND is_canonical FOR KEY SHARE"
+)
+"""The deletion of a network begins with its blocks. So it waits for values in flight, and
+no later ones are stored."""
+# All statements insert in the order of their keys, so that no two wait for each other.
 CODES: LiteralString = (
     "INSERT INTO nodeapi_code (hash, code)"
     " SELECT * FROM unnest(%(hashes)b::bytea[], %(codes)b::bytea[])"
-    " ON CONFLICT DO NOTHING"
+    " AS proved (hash, code) ORDER BY hash ON CONFLICT DO NOTHING"
 )
 ACCOUNTS: LiteralString = (
     "INSERT INTO nodeapi_accountversion"
@@ -35,14 +42,11 @@ ACCOUNTS: LiteralString = (
     " unnest(%(addresses)b::bytea[], %(nonces)b::numeric[], %(balances)b::numeric[],"
     " %(code_hashes)b::bytea[], %(storage_roots)b::bytea[])"
     " AS proved (address, nonce, balance, code_hash, storage_root)"
-    " WHERE network.id = %(network)b AND EXISTS ("
-    "SELECT FROM nodeapi_block WHERE network_id = network.id"
-    " AND hash = %(anchor)b AND is_canonical"
-    ") AND NOT EXISTS ("
+    " WHERE network.id = %(network)b AND EXISTS (" + _ANCHOR + ") AND NOT EXISTS ("
     "SELECT FROM nodeapi_accountversion AS written WHERE network_id = network.id"
     " AND written.address = proved.address AND block_number > checkpoint_number"
     " AND block_number <= %(number)b"
-    ") ON CONFLICT DO NOTHING"
+    ") ORDER BY address ON CONFLICT DO NOTHING"
 )
 SLOTS: LiteralString = (
     "INSERT INTO nodeapi_storageversion"
@@ -51,14 +55,11 @@ SLOTS: LiteralString = (
     " FROM networks_network AS network,"
     " unnest(%(addresses)b::bytea[], %(slots)b::bytea[], %(values)b::bytea[])"
     " AS proved (address, slot, value)"
-    " WHERE network.id = %(network)b AND EXISTS ("
-    "SELECT FROM nodeapi_block WHERE network_id = network.id"
-    " AND hash = %(anchor)b AND is_canonical"
-    ") AND NOT EXISTS ("
+    " WHERE network.id = %(network)b AND EXISTS (" + _ANCHOR + ") AND NOT EXISTS ("
     "SELECT FROM nodeapi_storageversion AS written WHERE network_id = network.id"
     " AND written.address = proved.address AND written.slot = proved.slot"
     " AND block_number > checkpoint_number AND block_number <= %(number)b"
-    ") ON CONFLICT DO NOTHING"
+    ") ORDER BY address, slot ON CONFLICT DO NOTHING"
 )
 NODES: LiteralString = (
     "INSERT INTO nodeapi_trienode (network_id, owner, path, node)"

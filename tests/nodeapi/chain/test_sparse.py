@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from eth_typing import Address
 
 from evm.blocks import decode_block, encode_block
 from evm.errors import InvalidBlock
+from evm.proof_nodes import ProofNodes
+from evm.proved_state import ProvedValues
+from evm.state_trie import address_key
+from networks.models import Network
 from nodeapi.chain.database import importer_connection
+from nodeapi.chain.trie_at import trie_at
 from nodeapi.follower.proving import MISSES
+from nodeapi.proofs.values import head_anchor, insert_values
 from tests.support import chains, copies, sample
 from tests.support.full_node import FullNode
 from tests.support.simulator import forged
 from tests.support.sparse import forget_state, sparse_importer
 from tests.support.state_node import Batches, LocalClient
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -144,3 +153,53 @@ def test_an_upstream_that_names_something_else_is_not_asked_again(
                 if not liar.offers(method):
                     return
     raise AssertionError("it is asked again")
+
+
+def test_values_that_two_processes_store_at_once_are_no_deadlock() -> None:
+    copies.once("full and sparse", two_networks)
+    network_id = Network.objects.get(slug="sparse").pk
+    low, high = (Address(bytes(19) + bytes([n])) for n in (0x77, 0x78))
+    with importer_connection() as one, importer_connection() as other:
+        anchor = head_anchor(one, network_id)
+
+        def store(connection: Any, *addresses: Address) -> None:
+            values = ProvedValues(dict.fromkeys(addresses))
+            insert_values(connection, network_id, anchor, values)
+
+        with ThreadPoolExecutor(1) as thread, one.transaction():
+            store(one, low)
+            stored = thread.submit(store, other, high, low)
+            waiting = "SELECT 1 FROM pg_locks WHERE NOT granted"
+            wait_until(lambda: one.execute(waiting).fetchone())
+            store(one, high)
+        stored.result()
+
+
+def test_accounts_with_the_same_storage_have_nodes_each() -> None:
+    storage = {"0x01": "0x02", "0x03": "0x04"}
+    twins = [Address(bytes([n]) * 20) for n in (0xA1, 0xA2)]
+    account = {"balance": "0x0", "nonce": "0x1", "code": "0x00", "storage": storage}
+    genesis = dict(sample.genesis())
+    genesis["alloc"] = genesis["alloc"] | {each.hex(): account for each in twins}
+    chains.import_blocks("twins", genesis, [])
+    network_id = Network.objects.get(slug="twins").pk
+    with importer_connection() as connection:
+        (root,) = connection.execute(
+            "SELECT state_root FROM nodeapi_block WHERE network_id = %s", (network_id,)
+        ).fetchone() or (b"",)
+        tries = trie_at(
+            connection, network_id, head_anchor(connection, network_id).hash
+        )
+        nodes = ProofNodes(
+            node
+            for proofs in (
+                tries.prove_accounts(twins),
+                tries.prove_slots(twins[0], [1, 3]),
+            )
+            for proof in proofs
+            for node in proof.nodes
+        )
+    rows = nodes.rows(root)
+    first, second = (rows[address_key(each)] for each in twins)
+    assert first == second
+    assert len(first) == 3

@@ -10,8 +10,10 @@ from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 from django.db import connection, models
 from django.utils.timezone import now
+from eth_typing import Address
 
 from config.management.followers import deleted_networks
+from evm.proved_state import ProvedValues
 from keys.models import (
     AccessRequest,
     ApiKey,
@@ -37,9 +39,10 @@ from nodeapi.deletion.requests import (
     tables_of,
 )
 from nodeapi.models import AbiEntry, Block, ContractAbi, UpstreamStatus
+from nodeapi.proofs.values import head_anchor, insert_values
 from tests.support import chains, copies, sample
 from tests.support.usage import add_usage
-from tests.support.waiting import PATIENCE_SECONDS
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -321,6 +324,37 @@ def test_job_waits_for_a_follower_that_is_ending(
             assert NetworkDeletion.objects.get().updated_at is None
         run.join(PATIENCE_SECONDS)
     assert done == [True]
+
+
+def test_deletion_waits_for_proved_values_that_are_being_stored(
+    networks: tuple[Network, Network],
+) -> None:
+    _, gone = networks
+    Network.objects.filter(pk=gone.pk).update(checkpoint_number=BLOCKS - 2)
+    proved = ProvedValues({Address(b"\x77" * 20): None}, {(Address(bytes(20)), 1): 0})
+    with importer_connection() as web, importer_connection() as late:
+        anchor = head_anchor(web, gone.pk)
+        request_deletion(gone)
+        with web.transaction():
+            insert_values(web, gone.pk, anchor, proved)
+
+            def delete_and_leave() -> None:
+                run_deletion(gone.pk, threading.Event())
+                connection.close()
+
+            run = threading.Thread(target=delete_and_leave)
+            run.start()
+            wait_until(
+                lambda: (
+                    not run.is_alive()
+                    or late.execute(
+                        "SELECT 1 FROM pg_locks WHERE NOT granted"
+                    ).fetchone()
+                )
+            )
+        run.join(PATIENCE_SECONDS)
+        insert_values(late, gone.pk, anchor, proved)
+    assert left_of(gone.pk) == {}
 
 
 def test_command_states_asks_and_deletes(
