@@ -128,6 +128,10 @@ async def _ask(
         if not proving.missing:
             break
         if len(proving.missing) == before:
+            if material.is_by_number and not await state.has_block(
+                client, anchor.number, anchor.hash
+            ):
+                return f"it has another block {anchor.number}", False
             return _reason(material)
     else:
         return f"{len(proving.missing)} are missing after {ATTEMPTS} requests", False

@@ -79,12 +79,14 @@ class Material:
     nodes: the RLP of trie nodes, and perhaps other bytes. codes: by their hashes.
     headers: of the block's ancestors, by their hashes, if it is a witness.
     failure: the first error, if only a part of the calls succeeded.
+    is_by_number: whether it may belong to another block with the same number.
     """
 
     nodes: set[bytes] = field(default_factory=set)
     codes: dict[Hash32, bytes] = field(default_factory=dict)
     headers: dict[Hash32, Header] = field(default_factory=dict)
     failure: UpstreamError | UpstreamUnavailable | None = None
+    is_by_number: bool = False
 
 
 async def proofs(
@@ -106,8 +108,21 @@ async def proofs(
             if error.code != _INVALID_PARAMS:
                 raise
     found = await _proofs(client, hex(number), keys)
+    found.is_by_number = True
     client.note_refusal(_BLOCK_OBJECTS)
     return found
+
+
+async def has_block(client: UpstreamClient, number: int, block_hash: bytes) -> bool:
+    """Return whether a block is on the upstream's chain, True if that is unknown."""
+    try:
+        found = await client.call("eth_getBlockByNumber", hex(number), False)
+    except (UpstreamError, UpstreamUnavailable):
+        return True
+    if found is None:
+        return False
+    claimed = found.get("hash") if isinstance(found, dict) else None
+    return not isinstance(claimed, str) or claimed == to_hex(block_hash)
 
 
 def portions(keys: Keys) -> Iterator[Keys]:

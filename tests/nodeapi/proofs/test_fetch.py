@@ -20,6 +20,7 @@ from nodeapi.proofs.values import Anchor, NoProof
 from nodeapi.upstreams import state
 from nodeapi.upstreams.client import UpstreamClient
 from nodeapi.upstreams.errors import UpstreamError, UpstreamUnavailable
+from samples.node import Refused
 from tests.support.state_node import (
     BLOCK_HASH,
     NUMBER,
@@ -224,6 +225,27 @@ def test_proofs_of_another_state_prove_nothing() -> None:
     # A trusted root decides, not what most upstreams send.
     right = Anchor(NUMBER, BLOCK_HASH, Hash32(b"\x01" * 32))
     assert run([honest()], keys, right).fetched is None
+
+
+def test_an_upstream_on_another_branch_is_not_reported() -> None:
+    """Asked by number, it proves the state of its own block with the number."""
+
+    def by_number(method: str) -> Callable[..., Any]:
+        def answer(*params: Any) -> Any:
+            if params[-1] != hex(NUMBER):
+                raise Refused(-32602, "invalid argument")
+            return OTHER.methods[method](*params)
+
+        return answer
+
+    methods = {name: by_number(name) for name in OTHER.methods}
+    own, keys = f"0x{BLOCK_HASH.hex()}", some_keys()
+    for claimed, is_reported in (("0x12", False), (own, True), (7, True)):
+        block = {"eth_getBlockByNumber": lambda *_, it=claimed: {"hash": it}}
+        client = LocalClient(methods | block)
+        outcome = run([client, honest()], keys)
+        check(outcome, keys)
+        assert bool(outcome.reported) == is_reported, claimed
 
 
 # Thousands of lies
