@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, LiteralString
 
 from evm.header_rules import UNCLE_DEPTH
+from evm.tracers.record import RECORD_LIMIT_BYTES
 from nodeapi.chain.access_lists import blocks_without_list, insert_access_lists
 from nodeapi.chain.branches import Branches
 from nodeapi.chain.position import ANCESTORS_KEPT, generation
@@ -57,10 +58,14 @@ class ProvedTraces:
         connection: psycopg.Connection[Any],
         network_id: int,
         config: ChainConfig,
+        *,
+        record_limit_bytes: int = RECORD_LIMIT_BYTES,
     ) -> None:
+        """Set the network. record_limit_bytes: see `verify_block`."""
         self._connection = connection
         self._network_id = network_id
         self._config = config
+        self._record_limit_bytes = record_limit_bytes
         self._branches = Branches(connection, network_id)
 
     def missing(self, first: int, last: int) -> Iterator[tuple[int, Hash32]]:
@@ -73,14 +78,18 @@ class ProvedTraces:
         ):
             yield number, block_hash
 
-    def open(self, block_hash: Hash32, headers: Mapping[Hash32, Header]) -> Untraced:
-        """Return a stored block. headers: of ancestors that may not be stored, by hash.
-
-        Raises: UnknownAncestor without its parent.
-        """
+    def find(self, block_hash: Hash32) -> StoredBlock:
+        """Return a stored block. Raises: LookupError."""
         stored = self._branches.find(block_hash)
         if stored is None:
             raise LookupError(f"block 0x{block_hash.hex()} is not stored")
+        return stored
+
+    def open(self, stored: StoredBlock, headers: Mapping[Hash32, Header]) -> Untraced:
+        """Return a block. headers: of ancestors that may not be stored, by hash.
+
+        Raises: UnknownAncestor without its parent.
+        """
         hashes = AncestorHashes(self._branches, stored.header, headers)
         parent = hashes.header(stored.header.parent_hash)
         return Untraced(stored, stored.block(), parent, hashes)
@@ -107,18 +116,21 @@ class ProvedTraces:
                 state.open_trie(),
             ),
             self._config,
+            record_limit_bytes=self._record_limit_bytes,
         )
 
     def store(self, untraced: Untraced, verified: Verified) -> None:
         """Store traces, access list and code of an executed block, in one transaction.
 
-        Nothing is done if another process has done so.
+        Nothing is done if another process has done so. Raises: LookupError if the block was
+        deleted with its network.
         """
         block_id = untraced.stored.id
         row = block_row(verified, is_canonical=True)
         assert row.access_list is not None, "recorded by each execution"
         with self._connection.transaction(), self._connection.cursor() as cursor:
-            cursor.execute(_LOCK, (block_id,))
+            if cursor.execute(_LOCK, (block_id,)).fetchone() is None:
+                raise LookupError("the block was deleted")
             if cursor.execute(_IS_TRACED, (block_id,)).fetchone() is not None:
                 return
             rows = Rows(self._connection, self._network_id)

@@ -8,17 +8,20 @@ is proved by the state root of the block's parent.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from evm.block_keys import known_keys
+from django.conf import settings
+
 from evm.errors import InvalidBlock
 from evm.proof_nodes import ProofNodes
+from evm.proved_state import ProvedState
 from evm.trie_rows import CorruptTrieNode, MissingTrieNode
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.networks import stored_config
 from nodeapi.chain.proved_traces import ProvedTraces, UnknownAncestor
+from nodeapi.follower.block_hints import BlockHints, Hint, Kind
 from nodeapi.follower.stored import read_settings
 from nodeapi.follower.thread import LoopThread
 from nodeapi.proofs.fetch import Fetched, fetch
@@ -27,7 +30,7 @@ from nodeapi.proofs.values import Anchor, NoProof
 from nodeapi.upstreams import state
 from nodeapi.upstreams.client import UpstreamClient
 from nodeapi.upstreams.errors import UpstreamError, UpstreamUnavailable
-from nodeapi.upstreams.hints import listed_keys, most_keys, prestate_keys
+from nodeapi.upstreams.state import Material
 
 if TYPE_CHECKING:
     import threading
@@ -35,9 +38,8 @@ if TYPE_CHECKING:
     from eth_typing import Hash32
 
     from evm.blocks import Block
+    from evm.headers import Header
     from evm.proved_state import Keys
-
-Answer = TypeVar("Answer")
 
 FAILURES = 8
 """Number of blocks in succession without a trace after which `store_traces` gives up."""
@@ -57,15 +59,34 @@ class _Upstreams:
         stop: threading.Event,
         block: Block,
         parent: Anchor,
+        hints: BlockHints,
+        headers: dict[Hash32, Header],
     ) -> None:
+        """Set the block. headers: to which those of further witnesses are added."""
         self._clients = clients
         self._loop = loop
         self._stop = stop
-        self._block = block
+        self._header = block.header
         self._parent = parent
+        self._hints = hints
+        self._headers = headers
 
     def before(self, keys: Keys) -> Fetched:
-        """Return values in the state before the block, proved. Raises: NoProof, Stopped."""
+        """Return values in the state before the block, proved.
+
+        They come from the witness of an upstream that was not asked for it yet, or from
+        proofs. Raises: NoProof, Stopped.
+        """
+        nodes = ProofNodes()
+        codes: dict[Hash32, bytes] = {}
+        while (found := self._next(Kind.WITNESS)) and found.witness is not None:
+            nodes.add(found.witness.nodes)
+            codes |= found.witness.codes
+            self._headers |= found.witness.headers
+            proved = ProvedState(self._parent.state_root, nodes, codes)
+            values, missing = proved.values(keys)
+            if not missing:
+                return Fetched(values, nodes)
         return self._loop.run(fetch(self._clients, self._parent, keys), self._stop)
 
     def after(self, keys: Keys) -> ProofNodes:
@@ -73,7 +94,7 @@ class _Upstreams:
 
         Every upstream is asked, because one may omit what another one sends.
         """
-        header, nodes = self._block.header, ProofNodes()
+        header, nodes = self._header, ProofNodes()
 
         async def ask(client: UpstreamClient) -> None:
             with suppress(UpstreamError, UpstreamUnavailable):
@@ -86,37 +107,11 @@ class _Upstreams:
 
     def hint(self) -> Keys | None:
         """Return what the block probably reads, None if no upstream tells it."""
-        header = self._block.header
-        limit = most_keys(header.gas_used)
-        listed = self._first(
-            lambda client: listed_keys(
-                client, header.hash, header.block_access_list_hash, limit
-            )
-        )
-        if listed is not None:
-            return listed
-        traced = self._first(lambda client: prestate_keys(client, header.hash, limit))
-        if traced is not None:
-            traced.update(known_keys(self._block))
-        return traced
+        found = self._next(Kind.LIST, Kind.TRACE)
+        return None if found is None else found.keys
 
-    def _first(
-        self, ask: Callable[[UpstreamClient], Awaitable[Answer]]
-    ) -> Answer | None:
-        return self._loop.run(_first(self._clients, ask), self._stop)
-
-
-async def _first(
-    clients: Sequence[UpstreamClient],
-    ask: Callable[[UpstreamClient], Awaitable[Answer]],
-) -> Answer | None:
-    """Return the first answer of an upstream, None if none has one."""
-    for client in clients:
-        try:
-            return await ask(client)
-        except (UpstreamError, UpstreamUnavailable):
-            continue
-    return None
+    def _next(self, *kinds: Kind) -> Hint | None:
+        return self._loop.run(self._hints.next(*kinds), self._stop)
 
 
 class TraceBackfill:
@@ -134,13 +129,13 @@ class TraceBackfill:
         self._loop = loop
         self._stop = stop
 
-    def add(self, number: int, block_hash: Hash32) -> str:
+    def add(self, block_hash: Hash32) -> str:
         """Execute a block and store its traces. Return why that is impossible, "" if done.
 
-        Raises: Stopped; psycopg.Error.
+        Raises: LookupError if the network was deleted; Stopped; psycopg.Error.
         """
         try:
-            self._add(number, block_hash)
+            self._add(block_hash)
         except NoProof as error:
             return error.reason
         except UnknownAncestor as error:
@@ -149,21 +144,29 @@ class TraceBackfill:
             return f"its state root can't be computed: {error}"
         return ""
 
-    def _add(self, number: int, block_hash: Hash32) -> None:
-        witness = self._loop.run(
-            _first(
-                self._clients, lambda client: state.witness(client, number, block_hash)
-            ),
-            self._stop,
-        )
-        headers = {} if witness is None else witness.headers
-        untraced = self._traces.open(block_hash, headers)
+    def _add(self, block_hash: Hash32) -> None:
+        stored = self._traces.find(block_hash)
+        hints = BlockHints(self._clients, stored.block())
+        headers: dict[Hash32, Header] = {}
+        while True:
+            hint = self._loop.run(hints.next(Kind.WITNESS), self._stop)
+            witness = Material() if hint is None or not hint.witness else hint.witness
+            headers |= witness.headers
+            try:
+                untraced = self._traces.open(stored, headers)
+                break
+            except UnknownAncestor:
+                if hint is None:
+                    raise
         block, parent = untraced.block, untraced.parent
         anchor = Anchor(parent.number, parent.hash, parent.state_root)
-        upstreams = _Upstreams(self._clients, self._loop, self._stop, block, anchor)
+        upstreams = _Upstreams(
+            *(self._clients, self._loop, self._stop, block, anchor), hints, headers
+        )
         known = FetchedState(upstreams, parent.state_root, block.header.state_root)
-        if witness is not None:
-            known.add(ProofNodes(witness.nodes), witness.codes)
+        nodes = ProofNodes(witness.nodes)
+        if nodes.prove(parent.state_root, bytes(32)).nodes:
+            known.add(nodes, witness.codes)
         elif (hinted := upstreams.hint()) is not None:
             known.fetch(hinted)
         verified = self._traces.execute(untraced, known)
@@ -194,12 +197,17 @@ def store_traces(
         ]
         for client in clients:
             stack.callback(_close, loop, client)
-        traces = ProvedTraces(connection, network_id, stored_config(network_id))
+        traces = ProvedTraces(
+            connection,
+            network_id,
+            stored_config(network_id),
+            record_limit_bytes=settings.NODEAPI_RECORD_LIMIT_BYTES,
+        )
         backfill = TraceBackfill(traces, clients, loop, stop)
         failures = 0
         for number, block_hash in traces.missing(first, last):
             started = time.monotonic()
-            reason = backfill.add(number, block_hash)
+            reason = backfill.add(block_hash)
             progress(number, reason)
             failures = failures + 1 if reason else 0
             if failures == FAILURES:

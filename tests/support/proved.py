@@ -92,7 +92,7 @@ def trace_later(slug: str, full: str, block_hash: Hash32) -> None:
         witness = build_witness(opened, source.pk, origin, parent)
         traces = ProvedTraces(opened, network_id, stored_config(network_id))
         headers = {each.hash: each for each in witness.headers}
-        untraced = traces.open(block_hash, headers)
+        untraced = traces.open(traces.find(block_hash), headers)
         codes = {Hash32(keccak(code)): code for code in witness.codes}
         state = PastState(untraced.parent.state_root, ProofNodes(witness.nodes), codes)
         traces.store(untraced, traces.execute(untraced, state))

@@ -15,12 +15,13 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from eth_typing import Address
 
+from evm.blocks import encode_block
 from networks.models import Network
 from networks.services import Checkpoint
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.state_reader import StoredState, account_value
 from nodeapi.follower import follower as following
-from nodeapi.models import TransactionRecord
+from nodeapi.models import BlockAccessList, TransactionRecord, TrieNode
 from nodeapi.proofs import keys
 from nodeapi.proofs.values import head_anchor
 from samples.builder import ChainBuilder
@@ -30,7 +31,7 @@ from tests.nodeapi.follower.net import SLUG, Net, start_follower
 from tests.support import chains, copies
 from tests.support.full_node import FullNode
 from tests.support.simulator import Simulator
-from tests.support.sparse import Load
+from tests.support.sparse import Load, sparse_importer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -135,13 +136,33 @@ def test_a_reorganisation_goes_on_after_failures_of_the_upstream(
         net.wait_for_alarm("missing trie node")
         if is_restarted:
             follower.close()
-        full.change = lambda _method, result: result
-        if is_restarted:
+            full.change = lambda _method, result: result
+            store_branch(net, full)
+            full.change = refuse_all
             follower.enter_context(net.followed())
+            net.wait_for_alarm("the state is gone")
+            full.has_side_blocks = True  # of our head, whose nodes were deleted
+        full.change = lambda _method, result: result
         net.wait_for(head)
         follower.close()
     assert chains.state_rows(SLUG, CHECKPOINT) == chains.state_rows("full", CHECKPOINT)
     assert_proved_values_are_right()
+
+
+def store_branch(net: Net, full: FullNode) -> None:
+    """Store all blocks of the branch, of which only the move of the head is left.
+
+    It needs nodes of the tries that are then not known any more.
+    """
+    with sparse_importer(SLUG, full.methods) as importer:
+        for block in branch().blocks[BRANCH:]:
+            importer.add(encode_block(block))
+        assert importer.is_known(branch().blocks[-1].header.hash)
+    TrieNode.objects.filter(network_id=net.id).exclude(path=b"").delete()
+
+
+def refuse_all(_method: str, _result: Any) -> Any:
+    raise Refused(-32000, "the state is gone")
 
 
 def test_another_upstream_shows_what_the_first_one_omits(
@@ -267,7 +288,7 @@ def assert_proved_values_are_right() -> None:
 
 @pytest.mark.parametrize("lacks", [(), ("debug_executionWitness",)])
 def test_proved_blocks_are_traced_later(
-    start_node: StartNode, lacks: tuple[str, ...]
+    start_node: StartNode, lacks: tuple[str, ...], settings: Any
 ) -> None:
     copies.once("both branches", import_full)
     node = start_node(chain())
@@ -277,6 +298,12 @@ def test_proved_blocks_are_traced_later(
             net.wait_for(chain().blocks[-1])
         for method in lacks:
             del node.server.methods[method]
+        if not lacks:  # another upstream is asked first
+            liar = start_node(chain())
+            nothing = {"state": [], "codes": [], "headers": []}
+            liar.server.methods["debug_executionWitness"] = lambda _: nothing
+            net.add(liar)
+            net.set_upstream(0, position=9)
         first, last = str(TRACED), str(CHECKPOINT)
         arguments = ("backfill", "--network", SLUG, "--from", first, "--to", last)
         full.change = lie
@@ -287,8 +314,13 @@ def test_proved_blocks_are_traced_later(
         call_command(*arguments, "--traces", "--rate", "1000", stdout=io.StringIO())
         full.calls.clear()
         call_command(*arguments, "--traces", stdout=io.StringIO())
-    assert traces(SLUG) == traces("full") != []
-    assert not full.calls.total(), "all blocks have traces already"
+        assert traces(SLUG) == traces("full") != []
+        assert not full.calls.total(), "all blocks have traces already"
+        settings.NODEAPI_RECORD_LIMIT_BYTES = 1
+        of_block = {"block__network_id": net.id, "block__number": CHECKPOINT}
+        BlockAccessList.objects.filter(**of_block).delete()
+        call_command(*arguments, "--traces", stdout=io.StringIO())
+    assert traces(SLUG) != traces("full"), "the limit is that of the follower's records"
 
 
 def traces(slug: str) -> list[Any]:
