@@ -201,19 +201,33 @@ def test_another_upstream_shows_what_the_first_one_omits(
     assert_proved_values_are_right()
 
 
-def test_a_killed_follower_goes_on(start_node: StartNode) -> None:
+def test_a_killed_or_disconnected_follower_goes_on(start_node: StartNode) -> None:
     copies.once("both branches", import_full)
     node = start_node(chain())
-    with state_methods(node) as full:
+    with state_methods(node) as full, importer_connection() as other:
+
+        def disconnect(_method: str, result: Any) -> Any:
+            """End the connections to the database that hold the follower's locks."""
+            full.change = lambda _method, result: result
+            ended = other.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE database = ("
+                "SELECT oid FROM pg_database WHERE datname = current_database())"
+                " AND locktype = 'advisory'"
+            ).fetchall()
+            assert ended
+            return result
+
         net = sparse_net(node)
-        for proofs in (1, 8, 30):
+        for proofs in (1, 8, 20):
             process = start_follower(net)
             asked = full.calls["eth_getProof"] + proofs
             net.wait(lambda asked=asked: full.calls["eth_getProof"] >= asked)
             process.kill()
             process.wait()
+        full.change = disconnect
         with net.followed():
             net.wait_for(chain().blocks[-1])
+        assert full.change is not disconnect
     assert_proved_values_are_right()
 
 

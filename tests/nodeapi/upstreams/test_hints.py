@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import orjson
@@ -25,6 +25,7 @@ from nodeapi.upstreams.errors import (
     UpstreamUnavailable,
 )
 from tests.support.coroutines import scenario
+from tests.support.state_node import LocalClient
 from tests.support.upstream_server import UpstreamServer, hold, refuse
 from tests.support.waiting import in_time
 
@@ -246,3 +247,58 @@ async def test_a_late_hint_is_not_asked_for_again_for_some_minutes(
         with pytest.raises(MethodUnavailable):
             await hints.prestate_keys(client, BLOCK_HASH, LIMIT)
     assert server.count("debug_traceBlockByHash") == 1
+
+
+WRONG_VALUES: list[Any] = [None, 7, -1, 1.5, 2**63, True, "", "0x", "zz", [], {}, [[]]]
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield each place in a JSON value: a list or an object, and an index or a name."""
+    for at in list(value) if isinstance(value, dict) else range(len(value)):
+        yield value, at
+        if isinstance(value[at], dict | list):
+            yield from places(value[at])
+
+
+def test_wrong_types_in_every_place_name_only_keys() -> None:
+    """Of lists, traces and answers to calls, with 12 wrong values in each place."""
+    trace = {f"0x{BOB.hex()}": {"balance": "0x1", "storage": {f"0x{5:064x}": "0x1"}}}
+    sent: dict[str, Any] = {
+        JSON_LIST: DOCUMENT,
+        OWN_LIST: TRUE_LISTS[OWN_LIST],
+        "debug_traceBlockByHash": [{"txHash": "0x1", "result": trace}, {"error": "e"}],
+        "eth_createAccessList": {
+            "accessList": [{"address": f"0x{BOB.hex()}", "storageKeys": ["0x5"]}]
+        },
+    }
+    call = {"from": f"0x{ALICE.hex()}"}
+    ask: dict[str, Callable[[UpstreamClient], Awaitable[Keys]]] = {
+        JSON_LIST: lambda it: hints.listed_keys(it, BLOCK_HASH, keccak(RAW), LIMIT),
+        OWN_LIST: lambda it: hints.listed_keys(it, BLOCK_HASH, None, LIMIT),
+        "debug_traceBlockByHash": lambda it: hints.prestate_keys(it, BLOCK_HASH, LIMIT),
+        "eth_createAccessList": lambda it: hints.call_keys(it, call, BLOCK_HASH, LIMIT),
+    }
+
+    async def scenario() -> tuple[int, int]:
+        named = refused = 0
+        for method, true in sent.items():
+            holder = orjson.loads(orjson.dumps([true]))
+            client = LocalClient({method: lambda *_, it=holder: it[0]})
+            for inside, at in list(places(holder)):
+                right = inside[at]
+                for wrong in WRONG_VALUES:
+                    inside[at] = wrong
+                    try:
+                        found = await ask[method](client)
+                    except (UpstreamError, UpstreamUnavailable):
+                        refused += 1
+                        continue
+                    named += 1
+                    assert all(len(address) == 20 for address in found.accounts)
+                    assert all(0 <= slot < 2**256 for _, slot in found.slots)
+                inside[at] = right
+        return named, refused
+
+    named, refused = asyncio.run(scenario())
+    assert named > 50
+    assert refused > 500
