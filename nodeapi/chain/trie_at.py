@@ -194,6 +194,10 @@ class Rewinding:
             **{path: node for path in wanted if (node := rows.get(path)) is not None},
         }
 
+    def has(self, owner: bytes) -> bool:
+        """Return whether the nodes of a trie are those after the block already."""
+        return self._is_base or owner in self._rows
+
     @property
     def size(self) -> int:
         """The number of nodes in memory."""

@@ -9,25 +9,26 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from eth_typing import Address, Hash32
 
 from evm.changes import AccountValue
 from evm.execution import execute_block
 from evm.headers import ZERO_HASH, Header
-from evm.trie import NodeCache
+from evm.proved_state import Keys
+from evm.trie import MissingTrieNode, NodeCache, NodeReader
 from evm.world import World
 from nodeapi.chain.branch import StateMismatch
 from nodeapi.chain.branches import Branches
 from nodeapi.chain.replay import NotTraceable, Origin
+from nodeapi.proofs.unknown import UnknownNodes
 
 if TYPE_CHECKING:
     import psycopg
 
-    from evm.trie import NodeReader
+    from evm.state_trie import StateTrie
     from evm.world import StateReader
-    from nodeapi.chain.trie_at import Rewinding
 
 _NODES_CACHED = 100_000
 
@@ -102,17 +103,24 @@ class _WatchedNodes:
         return nodes
 
 
+class ParentNodes(NodeReader, Protocol):
+    """The trie nodes after a block, such as `nodeapi.chain.trie_at.Rewinding`."""
+
+    def open(self, reader: NodeReader, cache: NodeCache) -> StateTrie:
+        """Return tries that can be changed, which read nodes from a reader."""
+
+
 def build_witness(
     connection: psycopg.Connection[Any],
     network_id: int,
     origin: Origin,
-    parent: Rewinding,
+    parent: ParentNodes,
 ) -> Witness:
     """Execute a block and return its witness.
 
     parent: the trie nodes after the block's parent.
 
-    Raises: TooManyChanges; NotTraceable if an ancestor is not stored; StateMismatch if
+    Raises: UnknownNodes on a sparse network; TooManyChanges; NotTraceable if an ancestor is not stored; StateMismatch if
         the database is damaged.
     """
     header, fork = origin.block.header, origin.fork
@@ -131,16 +139,23 @@ def build_witness(
         if account is None:  # The nodes of its storage are not needed.
             changes.storage.pop(address, None)
     nodes = _WatchedNodes(parent)
-    tries = parent.open(nodes, NodeCache(_NODES_CACHED))
     addresses = sorted(state.addresses | changes.accounts.keys())
+    slots = {
+        address: sorted(state.slots[address] | changes.storage.get(address, {}).keys())
+        for address in sorted(state.slots.keys() | changes.storage.keys())
+    }
     keys: set[bytes] = set(addresses)
-    tries.prove_accounts(addresses)
-    for address in sorted(state.slots.keys() | changes.storage.keys()):
-        written = changes.storage.get(address, {}).keys()
-        slots = sorted(state.slots[address] | written)
-        keys.update(slot.to_bytes(32) for slot in slots)
-        tries.prove_slots(address, slots)
-    if tries.apply(changes) != header.state_root:
+    keys.update(slot.to_bytes(32) for found in slots.values() for slot in found)
+    try:
+        tries = parent.open(nodes, NodeCache(_NODES_CACHED))
+        tries.prove_accounts(addresses)
+        for address, found in slots.items():
+            tries.prove_slots(address, found)
+        root = tries.apply(changes)
+    except MissingTrieNode as error:
+        read = {(address, slot) for address, found in slots.items() for slot in found}
+        raise UnknownNodes(Keys({*addresses, *slots}, read)) from error
+    if root != header.state_root:
         raise StateMismatch(f"block 0x{header.hash.hex()} has another state root")
     headers = _ancestors(connection, network_id, header, max(hashes.count, 1))
     return Witness(headers, state.codes, nodes.found, keys)

@@ -10,7 +10,6 @@ from typing import Any
 from django.conf import settings
 
 from jsonrpc.errors import RpcError
-from jsonrpc.later import Later
 from jsonrpc.params import Param
 from nodeapi.encoding import (
     BlockReference,
@@ -27,6 +26,7 @@ from nodeapi.methods.block_numbers import number_of_hash
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.execution import run_task
+from nodeapi.methods.node_proofs import run_with_nodes
 from nodeapi.methods.trace_options import trace_config
 from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
@@ -156,11 +156,12 @@ async def intermediate_roots(
 
     Raises: the errors of `run_task`, such as geth's for an unknown block and block 0.
     """
-    return await run_task(
+    return await run_with_nodes(
         context,
         "intermediate_roots",
         block_hash,
         {},
+        is_on_parent=True,
         timeout=settings.NODEAPI_TRACE_TIMEOUT,
     )
 
@@ -284,17 +285,18 @@ def _header_form(value: Any) -> str:
     capability=TRACE,
     is_slow=True,
 )
-def get_execution_witness(
+async def get_execution_witness(
     context: Context, block: BlockReference, headers: str
-) -> Later[Answer]:
+) -> Answer:
     """Return the witness of a block, canonical or not. headers: the form of headers."""
-
-    def compute(block_hash: bytes | None) -> Later[Answer]:
-        if block_hash is None:
-            raise BlockNotFound(block.hash or block.tag or block.number or 0)
-        arguments = {"headers": headers}
-        return run_task(
-            context, "witness", block_hash, arguments, timeout=TIMEOUT_SECONDS
-        )
-
-    return traces.named_block(context, block).then(compute)
+    block_hash = await traces.named_block(context, block)
+    if block_hash is None:
+        raise BlockNotFound(block.hash or block.tag or block.number or 0)
+    return await run_with_nodes(
+        context,
+        "witness",
+        block_hash,
+        {"headers": headers},
+        is_on_parent=True,
+        timeout=TIMEOUT_SECONDS,
+    )

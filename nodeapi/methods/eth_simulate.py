@@ -10,9 +10,8 @@ from typing import Any
 import orjson
 from django.conf import settings
 
-from evm.proved_state import Keys
 from evm.simulation.errors import SimulationError
-from jsonrpc.errors import InvalidParams, ServiceUnavailable
+from jsonrpc.errors import InvalidParams
 from jsonrpc.params import Param
 from nodeapi.arguments.simulations import (
     Simulation,
@@ -21,12 +20,10 @@ from nodeapi.arguments.simulations import (
 )
 from nodeapi.encoding import LATEST, BlockReference, block_number_or_hash
 from nodeapi.errors.arguments import SimulationTooLarge
-from nodeapi.errors.blocks import NotProved
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.eth_calls import fragment
-from nodeapi.methods.execution import run_task
-from nodeapi.proofs.unknown import UnknownNodes
+from nodeapi.methods.node_proofs import run_with_nodes
 from nodeapi.results.answers import Answer
 from nodeapi.schemas.blocks import BLOCK, WITHDRAWAL
 from nodeapi.schemas.building import array_of, component, named, object_with
@@ -154,35 +151,7 @@ async def simulate(
         "payload": encoded,
         "gas_cap": settings.NODEAPI_CALL_GAS,
     }
-    proved = Keys()
-    while True:
-        try:
-            return await run_task(context, "simulate", block_hash, arguments)
-        except UnknownNodes as error:
-            arguments["nodes"] = await _proved_nodes(context, block_hash, proved, error)
-
-
-async def _proved_nodes(
-    context: Context, block_hash: bytes, proved: Keys, error: UnknownNodes
-) -> list[str]:
-    """Return the trie nodes that a simulation on a sparse state needs, as digits.
-
-    proved: keys whose nodes were returned before. The error's are added.
-
-    Raises: NotProved, TooManyUnknownValues.
-    """
-    count = len(proved)
-    proved.update(error.keys)
-    if len(proved) == count:
-        raise NotProved  # the node is on none of the keys' paths
-    if context.values is None:
-        raise ServiceUnavailable
-    async with context.allowance.fetch(len(proved)):
-        anchor, nodes = await context.values.nodes_at(
-            context.network, block_hash, proved, context.customer
-        )
-    rows = nodes.rows(anchor.state_root)
-    return [node.hex() for found in rows.values() for node in found.values()]
+    return await run_with_nodes(context, "simulate", block_hash, arguments)
 
 
 def _require_contracts(context: Context, simulation: Simulation) -> None:

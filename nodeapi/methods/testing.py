@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from evm.hexadecimal import to_hex
-from jsonrpc.later import Later
 from jsonrpc.params import Param
 from jsonrpc.text import kind
 from nodeapi.encoding import address, any_data, hash32, index
@@ -17,7 +16,7 @@ from nodeapi.errors.blocks import NotCurrentHead
 from nodeapi.go.decoding import mismatch
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
-from nodeapi.methods.execution import run_task
+from nodeapi.methods.node_proofs import run_with_nodes
 from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.values import DATA, HASH32
@@ -111,13 +110,13 @@ def _extra_data(value: Any) -> str:
     credits=100,
     is_slow=True,
 )
-def build_block(
+async def build_block(
     context: Context,
     parent_hash: bytes,
     attributes: dict[str, Any],
     transactions: list[str] | None,
     extra_data: str,
-) -> Later[Answer]:
+) -> Answer:
     """Return the payload of a new block, with the blobs of its transactions."""
     if parent_hash != context.network.head_hash:
         raise NotCurrentHead
@@ -126,7 +125,7 @@ def build_block(
         "transactions": transactions,
         "extra_data": extra_data,
     }
-    return run_task(
+    return await run_with_nodes(
         context,
         "build_block",
         parent_hash,

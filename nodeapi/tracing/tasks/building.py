@@ -40,6 +40,7 @@ from nodeapi.sending.proofs import verify_proofs
 from nodeapi.sending.rules import InvalidTransaction
 from nodeapi.tracing.context import SERVER_ERROR, TaskFailed, TaskResult
 from nodeapi.tracing.execution import snapshot
+from nodeapi.tracing.proved_tries import proved_tries
 
 if TYPE_CHECKING:
     from nodeapi.tracing.context import Task, TaskContext
@@ -73,11 +74,13 @@ def build_block(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
         and `gas_limit` (null or numbers), `extra_data`, and `transactions` (raw ones, or
         null for those of the local pool).
 
-    Raises: TaskFailed.
+        `nodes`, see `proved_tries`.
+
+    Raises: TaskFailed, UnknownNodes.
     """
     try:
         with snapshot(context.connection):
-            building = _begin(context, _attributes(arguments))
+            building = _begin(context, arguments)
             sidecars = _fill(context, building, arguments["transactions"])
             built = building.finish()
     except (InvalidAttributes, InvalidChainConfig, TransactionRefused) as error:
@@ -89,12 +92,14 @@ def build_block(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
     return TaskResult(orjson.dumps(envelope(built, sidecars)), built.outcome.gas_used)
 
 
-def _begin(context: TaskContext, attributes: Attributes) -> BlockBuilding:
-    parent = context.state
+def _begin(context: TaskContext, arguments: dict[str, Any]) -> BlockBuilding:
+    attributes, parent = _attributes(arguments), context.state
     fork = parent.child_fork(parent.header.number + 1, attributes.timestamp)
     header = draft_header(parent.header, fork, attributes)
     world = World(parent.state)
-    trie = trie_at(context.connection, context.network_id, context.block_hash)
+    trie = proved_tries(context, parent, arguments) or trie_at(
+        context.connection, context.network_id, context.block_hash
+    )
     roots = StateRoots(
         world,
         parent.state,

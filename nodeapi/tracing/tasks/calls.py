@@ -32,7 +32,7 @@ from nodeapi.arguments.calls import (
     decode_state_overrides,
 )
 from nodeapi.arguments.simulations import decode_simulation
-from nodeapi.chain.trie_at import NODES_CACHED, TooManyChanges, rewind
+from nodeapi.chain.trie_at import NODES_CACHED, TooManyChanges, trie_at
 from nodeapi.documents.simulated import simulated_block_document
 from nodeapi.encoding import data, quantity
 from nodeapi.results.proofs import MAX_CHANGES
@@ -43,11 +43,10 @@ from nodeapi.tracing.context import (
     TransientFailure,
 )
 from nodeapi.tracing.execution import snapshot
-from nodeapi.tracing.proved_tries import ProvedTries
-from nodeapi.tracing.states import PastRows
+from nodeapi.tracing.proved_tries import proved_tries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
     from evm.precompiles.contract import Precompile
     from evm.simulation.block import CallBlock
@@ -192,8 +191,7 @@ def simulate(context: TaskContext, arguments: Any) -> TaskResult:
     try:
         # One snapshot, because the tries must not change with the chain.
         with snapshot(context.connection):
-            nodes = map(bytes.fromhex, arguments.get("nodes", ()))
-            documents = _documents(context, simulation, budget, nodes)
+            documents = _documents(context, simulation, budget, arguments)
     except SimulationError as error:
         raise TaskFailed(error.code, error.text, gas_used=budget.gas_used) from error
     except TooManyChanges as error:
@@ -205,26 +203,21 @@ def _documents(
     context: TaskContext,
     simulation: Simulation,
     budget: GasBudget,
-    nodes: Iterable[bytes],
+    arguments: Mapping[str, Any],
 ) -> list[bytes]:
     """Return the block objects. Raises: SimulationError, TooManyChanges, TaskFailed."""
     after = context.state
     planned = plan_blocks(simulation.blocks, after.header)
     check_difficulties(planned, after.header, after.config)
-    root, rewinding = after.header.state_root, None
-    if not isinstance(after.state, PastRows):
-        rewinding = rewind(
-            context.connection,
-            context.network_id,
-            context.block_hash,
-            cache=_nodes,
-            max_changes=MAX_CHANGES,
-        )
-    tries: Tries
-    if rewinding is None or context.checkpoint is not None:
-        tries = ProvedTries(rewinding, after.state, root, nodes)
-    else:
-        tries = rewinding.open()
+    tries: Tries = proved_tries(
+        context, after, arguments, cache=_nodes, max_changes=MAX_CHANGES
+    ) or trie_at(
+        context.connection,
+        context.network_id,
+        context.block_hash,
+        cache=_nodes,
+        max_changes=MAX_CHANGES,
+    )
     base = Base(after.header, after.config, after.state, tries, after.ancestor_hashes)
     simulator = Simulator(
         base,

@@ -24,6 +24,7 @@ from nodeapi.results.proofs import proof_document
 from nodeapi.schemas.state import OBJECT_HEADERS, RLP_HEADERS
 from nodeapi.tracing.context import SERVER_ERROR, TaskResult, TransientFailure
 from nodeapi.tracing.execution import snapshot
+from nodeapi.tracing.proved_tries import proved_tries
 
 if TYPE_CHECKING:
     import psycopg
@@ -105,9 +106,9 @@ def prove(context: TaskContext, arguments: Any) -> bytes:
 def witness(context: TaskContext, arguments: Any) -> TaskResult:
     """Return the result of debug_executionWitness for the job's block.
 
-    arguments: `headers`, the form of headers.
+    arguments: `headers`, the form of headers; `nodes`, see `proved_tries`.
 
-    Raises: TransientFailure if the block or its parent is not stored, or if too many
+    Raises: UnknownNodes; TransientFailure if the block or its parent is not stored, or if too many
         accounts or slots have changed since.
     """
     connection, network_id = context.connection, context.network_id
@@ -117,7 +118,12 @@ def witness(context: TaskContext, arguments: Any) -> TaskResult:
                 connection, network_id, context.config, context.block_hash
             )
             parent_hash = origin.block.header.parent_hash
-            nodes = _recent.find(connection, network_id, parent_hash)
+            nodes = proved_tries(
+                context,
+                context.state_after(parent_hash),
+                arguments,
+                max_changes=MAX_CHANGES,
+            ) or _recent.find(connection, network_id, parent_hash)
             found = build_witness(connection, network_id, origin, nodes)
         except NotTraceable as error:
             raise TransientFailure(SERVER_ERROR, str(error)) from error

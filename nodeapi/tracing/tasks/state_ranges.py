@@ -22,6 +22,7 @@ from nodeapi.chain.replay import IsGenesis, NotTraceable, Origin, Replay, find_o
 from nodeapi.chain.state_reader import CachedState
 from nodeapi.chain.trie_at import TooManyChanges, trie_at
 from nodeapi.errors.blocks import HistoryPruned
+from nodeapi.proofs.unknown import UnknownNodes
 from nodeapi.tracing.context import (
     SERVER_ERROR,
     TaskFailed,
@@ -29,6 +30,7 @@ from nodeapi.tracing.context import (
     TransientFailure,
 )
 from nodeapi.tracing.execution import snapshot
+from nodeapi.tracing.proved_tries import keys_of, proved_tries
 from nodeapi.tracing.tasks.proofs import MAX_CHANGES, WINDOW_EXCEEDED
 
 if TYPE_CHECKING:
@@ -85,14 +87,19 @@ def storage_range(context: TaskContext, arguments: Any) -> TaskResult:
 def intermediate_roots(context: TaskContext, arguments: Any) -> TaskResult:
     """Return the state root after each transaction of the job's block.
 
-    Raises: TaskFailed.
+    arguments: `nodes`, see `proved_tries`.
+
+    Raises: TaskFailed, UnknownNodes.
     """
     connection = context.connection
     with snapshot(connection):
         origin = _origin(context, "genesis is not traceable")
         parent_hash = origin.block.header.parent_hash
         try:
-            tries = trie_at(
+            parent = context.state_after(parent_hash)
+            tries = proved_tries(
+                context, parent, arguments, max_changes=MAX_CHANGES
+            ) or trie_at(
                 connection, context.network_id, parent_hash, max_changes=MAX_CHANGES
             )
         except TooManyChanges as error:
@@ -107,8 +114,23 @@ def intermediate_roots(context: TaskContext, arguments: Any) -> TaskResult:
         found = []
         for transaction in origin.block.transactions:
             execution.apply_transaction(transaction)
-            found.append(f"0x{roots().hex()}")
+            try:
+                found.append(f"0x{roots().hex()}")
+            except UnknownNodes as error:
+                raise _all_nodes(error, origin, execution, world) from None
     return TaskResult(orjson.dumps(found or None), execution.gas_used)
+
+
+def _all_nodes(
+    error: UnknownNodes, origin: Origin, execution: BlockExecution, world: World
+) -> UnknownNodes:
+    """Return the error with the accounts and slots of all transactions of a block."""
+    for transaction in origin.block.transactions[len(execution.receipts) :]:
+        execution.apply_transaction(transaction)
+    changes = world.changes(clears_empty_accounts=origin.fork.clears_empty_accounts)
+    keys = keys_of(changes)
+    keys.update(error.keys)
+    return UnknownNodes(keys)
 
 
 def modified_accounts(context: TaskContext, arguments: Any) -> bytes:

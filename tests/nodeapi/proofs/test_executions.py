@@ -164,14 +164,31 @@ def test_proofs(pair: Pair) -> None:
     assert (error["code"], error["data"]["reason"]) == (4444, "history_pruned")
 
 
-def test_witnesses_are_complete_or_refused(pair: Pair) -> None:
-    for number in (CHECKPOINT - 1, *range(CHECKPOINT + 1, HEAD, 5)):
-        call = "debug_executionWitness", hex(number)
-        found = pair.one(SPARSE, *call)
-        if "code" in found:
-            assert found["code"] == 4444
-        else:
-            assert found == pair.one(FULL, *call)
+def forget_nodes(longest: int) -> None:
+    """Delete trie nodes with longer paths."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM nodeapi_trienode t USING networks_network n"
+            " WHERE n.slug = %s AND t.network_id = n.id AND octet_length(path) > %s",
+            [SPARSE, longest],
+        )
+
+
+@pytest.mark.parametrize("longest", [0, 1])
+def test_witnesses_and_roots_inside_blocks(pair: Pair, longest: int) -> None:
+    forget_nodes(longest)
+    asked: list[tuple[Any, ...]] = []
+    for number in range(CHECKPOINT + 1, HEAD + 1, 3):
+        block = pair.one(FULL, "eth_getBlockByNumber", hex(number), False)
+        asked += [
+            ("debug_executionWitness", block["hash"]),
+            ("debug_intermediateRoots", block["hash"]),
+        ]
+    pair.upstream.lowest = HEAD + 1
+    errors = [one for one in pair.ask(SPARSE, *asked) if "code" in (one or ())]
+    assert {error["data"]["reason"] for error in errors} == {"no_proof"}
+    pair.upstream.lowest = 0
+    pair.agree(*asked)
 
 
 def test_enumerations_of_slots(pair: Pair) -> None:
@@ -188,7 +205,9 @@ def test_enumerations_of_slots(pair: Pair) -> None:
     assert reasons == {True, False}
 
 
-def test_simulations(pair: Pair) -> None:
+@pytest.mark.parametrize("longest", [0, 64])
+def test_simulations(pair: Pair, longest: int) -> None:
+    forget_nodes(longest)
     stranger = "0x" + "57" * 20
     calls = [each for each in as_calls(pair) if len(each["input"]) > 10][:3]
     payload = {
