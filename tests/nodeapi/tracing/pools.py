@@ -46,6 +46,7 @@ def run(test: Callable[[TracePool], Awaitable[None]], limits: PoolLimits) -> Non
 
     forking.shared.open()
     gc.collect()
+    gc.freeze()  # the next collections only visit what is made from now on
     before = descriptors()
     asyncio.run(main())
     gc.collect()
