@@ -15,6 +15,7 @@ import pytest
 from django.db import connection
 from eth_typing import Address
 
+from abi.encoding import call_data, mapping_slot
 from networks.models import Network
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.importers import FollowingImporter
@@ -22,11 +23,12 @@ from nodeapi.chain.networks import stored_config
 from nodeapi.follower.proving import FollowerProver
 from nodeapi.follower.thread import LoopThread
 from samples.builder import ChainBuilder
+from samples.contracts import contract
 from samples.schedules import from_genesis, make_genesis
 from tests.support.simulator import ALICE
 from tests.support.state_node import Batches, LocalClient
 
-WRITER, READER = Address(b"\xa1" * 20), Address(b"\xa2" * 20)
+WRITER, READER, TOKEN = (Address(bytes([n]) * 20) for n in (0xA1, 0xA2, 0xA3))
 PAIRS = 6
 """Slots that a call of one of the contracts writes or reads."""
 
@@ -61,12 +63,14 @@ class Load:
     """A state with much storage, and blocks of random calls.
 
     accounts: number of those with ether. slots: of `WRITER` in the genesis, so that its
-    trie has extensions and deep leaves.
+    trie has extensions and deep leaves. has_tokens: whether each account has tokens, too,
+    and transactions transfer some.
     """
 
     fork: str = "prague"
     accounts: int = 300
     slots: int = 400
+    has_tokens: bool = False
 
     @cached_property
     def addresses(self) -> list[Address]:
@@ -86,6 +90,13 @@ class Load:
         code = {"balance": "0x0", "code": f"0x{_WRITE.hex()}", "storage": storage}
         alloc[f"0x{WRITER.hex()}"] = code
         alloc[f"0x{READER.hex()}"] = {"balance": "0x0", "code": f"0x{_READ.hex()}"}
+        if self.has_tokens:
+            holders = [ALICE.address, *self.addresses]
+            balances = {
+                f"0x{mapping_slot(each, 0):064x}": hex(10**9) for each in holders
+            }
+            code = {"balance": "0x0", "code": f"0x{contract('token').runtime.hex()}"}
+            alloc[f"0x{TOKEN.hex()}"] = {**code, "storage": balances}
         forks = from_genesis(self.fork)
         return make_genesis(chain_id=1337, first_blocks=forks, alloc=alloc)
 
@@ -106,6 +117,10 @@ class Load:
                     chain.send(ALICE, READER, self.asked(chance))
                 if chance.random() < 0.3:
                     chain.send(ALICE, chance.choice(self.addresses), value=7)
+                if self.has_tokens and chance.random() < 0.5:
+                    to, amount = chance.choice(self.addresses), chance.randrange(1000)
+                    data = call_data("transfer(address,uint256)", to, amount)
+                    chain.send(ALICE, TOKEN, data)
             chain.block(extra_data=b"%d" % seed)
         return chain
 
