@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +14,7 @@ from keys.services import get_or_create_customer, issue_key
 from nodeapi.methods.execution import credits_for_gas
 from tests.nodeapi.tracing.test_tasks import BLOCKS, GENESIS, LOOP, REVERT, SLOT
 from tests.support import copies
-from tests.support.alive import children
+from tests.support.commands import descendants
 from tests.support.live import Live, api_key_of, live_service
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
@@ -131,7 +130,7 @@ def test_long_calls_of_a_customer_do_not_delay_others(live: Live) -> None:
 
 def seconds_of_workers() -> float:
     """Return the processor time of all processes that execute calls."""
-    workers = map(psutil.Process, children(os.getpid(), "tracing.worker"))
+    workers = map(psutil.Process, descendants("tracing.worker"))
     return sum(worker.cpu_times().user for worker in workers)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 from samples.builder import ChainBuilder
 from samples.schedules import fork_genesis
 from samples.signers import Signer
-from tests.support import alive, chains
+from tests.support import chains, commands
 from tests.support.live import Api, Live, live_service
 
 ALICE = Signer("alice")
@@ -116,7 +115,7 @@ def test_state_before_and_after_is_as_ever(api: Api) -> None:
 
 def test_worker_does_what_takes_long(api: Api, live: Live) -> None:
     trace(api, "callTracer", withLog=True)
-    assert alive.children(os.getpid(), "tracing.worker")
+    assert commands.descendants("tracing.worker")
 
 
 def test_other_requests_are_answered_at_the_same_time(api: Api, live: Live) -> None:

@@ -16,7 +16,7 @@ from keys.services.limits import set_limits
 from nodeapi.tracing.worker import NICENESS
 from tests.nodeapi.tracing.pools import wait_until_executing
 from tests.support import sample
-from tests.support.alive import children
+from tests.support.commands import descendants
 from tests.support.live import Live, api_key_of, request
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
@@ -32,7 +32,7 @@ BLOCK = hex(1 + max(range(len(RAW_BLOCKS)), key=lambda index: len(RAW_BLOCKS[ind
 
 def trace_worker() -> int | None:
     """Return the trace worker that executes a job, which has a low-priority thread."""
-    for pid in children(os.getpid(), "tracing.worker"):
+    for pid in descendants("tracing.worker"):
         threads = [thread.id for thread in psutil.Process(pid).threads()]
         if NICENESS in [os.getpriority(os.PRIO_PROCESS, thread) for thread in threads]:
             return pid

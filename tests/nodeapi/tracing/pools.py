@@ -20,7 +20,7 @@ from nodeapi.tracing.pool_limits import PoolLimits
 from nodeapi.tracing.worker import NICENESS
 from server import forking
 from tests.nodeapi.tracing import chain
-from tests.support import alive
+from tests.support import commands
 from tests.support.waiting import wait_until
 
 BLOCKS = chain.blocks()
@@ -60,7 +60,7 @@ def descriptors() -> int:
 
 def children() -> list[int]:
     """Return the trace workers of this process that are alive, or not reaped."""
-    return sorted(alive.children(os.getpid(), "tracing.worker"))
+    return sorted(commands.descendants("tracing.worker"))
 
 
 def wait_until_executing(pid: int) -> None:
