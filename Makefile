@@ -113,7 +113,8 @@ test-live: build-geth ## Follow real nodes, geth and anvil, for LIVE_BLOCKS=300;
 		npm ci --prefix tests/live --ignore-scripts --no-audit --no-fund \
 			|| echo 'Skipped: npm can not install anvil and cast.'; \
 	else echo 'Skipped: anvil and cast need Node.js with npm.'; fi
-	@LIVE_BLOCKS=$(or $(LIVE_BLOCKS),300) $(VENV_PYTHON) -m pytest -rsP tests/live $(ARGS)
+	@LIVE_BLOCKS=$(or $(LIVE_BLOCKS),300) $(VENV_PYTHON) -m pytest -rsP --numprocesses 3 --dist loadfile \
+		tests/live $(ARGS)
 
 lock: install-dev ## Write pins and hashes from pyproject.toml (ARGS=--upgrade for newer versions)
 	@$(VENV_PYTHON) -m config.lock $(ARGS)
