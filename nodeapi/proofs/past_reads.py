@@ -54,7 +54,7 @@ _Name = tuple[int, bytes, Hashable]
 
 
 class PastReader:
-    """Proves values of old states for the requests of a process, on one event loop."""
+    """Fetches and proves values of states below checkpoints, on one event loop."""
 
     def __init__(
         self,

@@ -85,7 +85,7 @@ Key = Address | Slot
 
 
 class ProvingStore(Protocol):
-    """What is needed of the store of a process, `nodeapi.store.Store`."""
+    """The methods of `nodeapi.store.Store` that `ValueReader` calls."""
 
     def canonical_hash(
         self, network_id: int, number_or_tag: int | str

@@ -45,7 +45,7 @@ class UnknownPast(UnknownValues):
     block_hash: of the block after which they are read.
     job: names the execution that has read them, whose next attempt gets the values; None
         for a read in the store, which finds them in its cache.
-    call: what has read them, if it is a call.
+    call: the call whose execution has read them, None for a block or a plain read.
     executed: hash of the block whose execution has read them, if it is one.
     """
 

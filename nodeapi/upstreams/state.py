@@ -169,8 +169,8 @@ async def call_optional(
 
     Raises: UpstreamUnavailable; UpstreamError, MethodUnavailable also without a call if
         the method was refused lately, and if a gateway refuses it by an HTTP status. A
-        call without a response in time counts as a refusal: what is optional may not delay
-        each block.
+        call that times out is remembered like a refusal, so that an optional method does
+        not delay every block.
     """
     if not client.offers(method):
         raise MethodUnavailable(-32601, f"{method} is not offered")
