@@ -31,7 +31,8 @@ from tests.support import chains, copies, sample, sparse
 from tests.support.full_node import FullNode
 from tests.support.proved import start_at_checkpoint
 from tests.support.serving import Serving, serving
-from tests.support.upstream_server import UpstreamServer, running_upstream
+from tests.support.upstream_server import UpstreamServer, hold, running_upstream
+from tests.support.waiting import until
 
 FULL, SPARSE = "full", "sparse"
 CHECKPOINT = 68
@@ -144,6 +145,22 @@ class Pair:
         """Return the result or the error of a call."""
         (found,) = self.ask(slug, (method, *params))
         return found
+
+    def ask_twice(self, method: str, *params: Any) -> tuple[Any, Any]:
+        """Return the answers to two customers whose equal calls wait for the upstream."""
+        server = self.upstream.server
+        server.faults.append(hold)
+        call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+        async def ask() -> Any:
+            first = self.start(SPARSE, call)
+            second = self.start(SPARSE, call, key=2)
+            await until(lambda: server.calls)
+            server.release()
+            return await first, await second
+
+        answers: tuple[Any, Any] = self.running.ask(ask)
+        return answers
 
     def agree(self, *calls: tuple[Any, ...]) -> list[Any]:
         """Check that both networks give the same answers, and return them."""

@@ -15,8 +15,6 @@ from tests.nodeapi.proofs.pair import CHECKPOINT, FULL, SPARSE, Pair, running_pa
 from tests.nodeapi.proofs.test_executions import COUNTER, as_calls
 from tests.nodeapi.proofs.test_reads import alter_nodes, places
 from tests.support import sample
-from tests.support.upstream_server import hold
-from tests.support.waiting import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -167,18 +165,7 @@ def test_without_old_states_it_is_pruned(
 def test_a_value_is_fetched_once_and_for_all_who_wait(pair: Pair) -> None:
     account = as_calls(pair)[0]["from"]
     server, price = pair.upstream.server, CREDITS_PER_VALUE
-    server.faults.append(hold)
-    call = {"jsonrpc": "2.0", "id": 1, "method": "eth_getBalance"}
-    call["params"] = [account, hex(9)]
-
-    async def ask() -> Any:
-        first = pair.start(SPARSE, call)
-        second = pair.start(SPARSE, call, key=2)
-        await until(lambda: server.calls)
-        server.release()
-        return await first, await second
-
-    first, second = pair.running.ask(ask)
+    first, second = pair.ask_twice("eth_getBalance", account, hex(9))
     assert first == second
     assert pair.context.spent == 1 + price
     pair.one(SPARSE, "eth_getTransactionCount", account, hex(9))

@@ -145,19 +145,8 @@ def unknown_slots(pair: Pair) -> list[tuple[str, int]]:
 def test_readers_of_one_unknown_slot_share_a_request(pair: Pair) -> None:
     address, slot = unknown_slots(pair)[0]
     server, service = pair.upstream.server, pair.running.service
-    server.faults.append(hold)
-    call = {"jsonrpc": "2.0", "id": 1, "method": "eth_getStorageAt"}
-    call["params"] = [address, hex(slot), "latest"]
-
-    async def ask() -> Any:
-        first = pair.start(SPARSE, call)
-        second = pair.start(SPARSE, call, key=2)
-        await until(lambda: server.calls)
-        server.release()
-        return await first, await second
-
     assert service.values is not None
-    first, second = pair.running.ask(ask)
+    first, second = pair.ask_twice("eth_getStorageAt", address, hex(slot), "latest")
     assert first == second
     assert len(server.calls) <= 2  # with the account, of which nothing was known
     assert pair.one(FULL, "eth_getStorageAt", address, hex(slot), "latest")
